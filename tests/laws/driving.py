@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.decision import Decision, Propose, Unmet
@@ -31,6 +32,9 @@ EAGER: Final[dict[str, Policy]] = {
         name="tiered-eager", head=2, tail=3, turns=1, protect=0, minimum=0, steps=1, placeholders_above=0, middle_above=0
     )
 }
+EAGER["tiered-window"] = replace(
+    Tiered.of_window("5/6/7,75/50"), name="tiered-window", head=2, tail=3, turns=1, protect=0, minimum=0, steps=1
+)
 EAGER["chained"] = chain(EAGER["tiered-eager"], POLICIES["cwl"])
 NAMED: Final[dict[str, Policy]] = {**POLICIES, **PEERS, **COMPAT, **EAGER}
 EXAMPLES: Final = int(os.environ.get("TENURE_EXAMPLES", "20"))

@@ -21,7 +21,7 @@ from tenure.agent.helper import HelperSignals, model_in_role
 from tenure.agent.overflow import bounded
 from tenure.agent.recorder import VIRTUAL
 from tenure.agent.scratch import Scratch
-from tenure.agent.settings import Settings, World
+from tenure.agent.settings import MIDDLE_OUT, Settings, World
 from tenure.agent.snapshots import Snapshots
 from tenure.agent.tools.sandbox import NO_WALL, Means, Sandbox, Walls, find_means
 from tenure.agent.tools.servers.server import read_configs
@@ -322,6 +322,7 @@ def _context(
         planner=model_in_role("planner", choice, speaker, settings, world, helping),
         summariser=model_in_role("summariser", choice, speaker, settings, world, helping),
         handoff_at=settings.handoff_at,
+        middle_out=settings.handoff == MIDDLE_OUT,
         digest=model_in_role("digest", choice, speaker, settings, world, helping),
         digest_above=settings.digest_above,
         store=store,

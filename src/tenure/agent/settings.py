@@ -23,6 +23,7 @@ from tenure.models.speaker import Speaker
 from tenure.store.records import Now, Records, utc_now
 
 SETTINGS_FILE: Final = "settings.toml"  # in the user's configuration folder, and in `.tenure` of a project
+MIDDLE_OUT: Final = "middle-out"
 DEPTH: Final = 1  # agents below the first: those it hands a part of its task to, and no more
 CHILD_TOKENS: Final = 1_000_000  # that one sub-agent may process, prompts counted at every call
 CHILD_STEPS: Final = 60
@@ -85,6 +86,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     helper: str = ""  # the model that finds titles, and does what is left to a helper, as `model`; empty: the session's own
     summariser: str = ""  # the model that writes briefs; this and the next two: a model, or a word of `helper.ROLES`
     handoff_at: str = "85%"  # of the window, or tokens of a prompt, at which history is handed off; 0: never
+    handoff: str = ""  # what a brief stands for: all of earlier history, or the middle
     planner: str = ""  # the model that plans what leaves (Self-GC)
     digest: str = ""  # the model that says what a very large result holds
     digest_above: int = 8_000  # o200k tokens of such a result

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from tenure.agent.access import configuration_folder
 from tenure.agent.approval import Mode
-from tenure.agent.settings import SETTINGS_FILE, Settings, World
+from tenure.agent.settings import MIDDLE_OUT, SETTINGS_FILE, Settings, World
 from tenure.engine.clip.setting import FEWEST
 from tenure.engine.lifecycle.automatic import threshold_of
 from tenure.engine.lifecycle.budget import parse_tokens
@@ -137,7 +137,7 @@ SETTINGS: Final = (
     Setting(name="model", form="MODEL", about="the model to talk with", field="model", read=_text, at_start=True),
     Setting(name="base_url", form="URL", about="the address of a compatible server", field="base_url", read=_text, at_start=True),
     Setting(name="helper", form="MODEL", about="the model that writes titles, and what is left to a helper", field="helper", read=_text),
-    Setting(name="policy", form="NAME", about="what decides what leaves the window", field="policy", read=_policy, by_project=True),
+    Setting(name="policy", form="NAME, or tiered@60/70/85", about="what decides what leaves the window", field="policy", read=_policy, by_project=True),
     Setting(name="compat", form=" or ".join(COMPAT), about="a published version of cwl instead", field="compat", read=_compat, by_project=True),
     Setting(name="gate", form=" or ".join(Rule), about="what a plan is priced by", field="gate", read=_one_of(*Rule), by_project=True),
     Setting(name="target", form=_TOKENS, about="above this, evict when it pays", field="limits.target", read=_limit, by_project=True),
@@ -149,6 +149,7 @@ SETTINGS: Final = (
     Setting(name="episodes", form="on or off", about="the agent marks episodes where the policy reads them", field="episodes", read=_switch, by_project=True),
     Setting(name="summariser", form=_ROLE, about="the model that writes the brief of a handoff", field="summariser", read=_text),
     Setting(name="handoff_at", form="85%, 120k; 0: never", about="the prompt at which history is handed off", field="handoff_at", read=_handoff_at, by_project=True),
+    Setting(name="handoff", form="whole or middle-out", about="what a brief stands for; middle-out leaves the first exchange too", field="handoff", read=_one_of("whole", MIDDLE_OUT), by_project=True),
     Setting(name="planner", form=_ROLE, about="the model that plans what leaves (Self-GC)", field="planner", read=_text),
     Setting(name="digest", form=_ROLE, about="the model that says what a very large result holds", field="digest", read=_text),
     Setting(name="digest_above", form="8k", about="results of more tokens are digested", field="digest_above", read=_amount, by_project=True),

@@ -90,6 +90,7 @@ class Context:
         in_background: bool = False,
         summariser: "Model | None" = None,
         handoff_at: str | int = "85%",
+        middle_out: bool = False,
         clock: Now = utc_now,
         notes: bool | None = None,
         digest: "Model | None" = None,
@@ -126,7 +127,8 @@ class Context:
         With a `planner` Self-GC is done without asking, from 30 % of the limit on, where it can pay; `selfgc` says how. `in_background`: no request waits for it, and its plan is
         taken up by the first request after it has come, if the window has not been rewritten since. With a `summariser` history is handed off at `handoff_at`, a
         share of the window or tokens, 0 for never, as soon as a provider reports that much, and never while `queued` is set. What comes of it is
-        told to `on_decision`; a model that fails changes nothing. What `on_decision` raises comes out of `request`; what was decided stands by then. `instructions` (texts by where they come from, such as AGENTS.md) go with every
+        told to `on_decision`; a model that fails changes nothing. What `on_decision` raises comes out of `request`; what was decided stands by then. With `middle_out` a
+        brief stands for the middle only: the first exchange stays as it is, and the newest four replies. `instructions` (texts by where they come from, such as AGENTS.md) go with every
         brief word for word.
 
         With `markers` (Messages API), as usual, a request asks the provider to cache its tools and system prompt, and its messages up to the newest: cache
@@ -175,6 +177,7 @@ class Context:
                 planner=planner if terms.arm != CONTROL else None,
                 in_background=in_background,
                 summariser=summariser,
+                middle_out=middle_out,
                 digest=digest,
                 digest_above=digest_above,
             ),

@@ -33,6 +33,7 @@ class Helpers(Struct, frozen=True, kw_only=True):
     planner: Model | None = None
     in_background: bool = False  # nothing waits for the planner: its answer is taken up with the first request after it has come
     summariser: Model | None = None
+    middle_out: bool = False  # the first exchange stays as it is when history is handed off
     digest: Model | None = None
     digest_above: int = 8_000  # o200k tokens of a clipped result
 
@@ -162,7 +163,7 @@ class HelperModels:
         from tenure.engine.planners.handoff.facts import Quoted
 
         self._rules = self._rules if rules is None else dict(rules)
-        request = ask_handoff(self._session, room=room, focus=focus)
+        request = ask_handoff(self._session, room=room, focus=focus, middle_out=self._helpers.middle_out)
         if request is None:
             return None
         question = Question(messages=(request.text,), system=request.system, max_output=request.output_tokens)

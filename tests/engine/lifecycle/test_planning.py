@@ -209,3 +209,25 @@ def test_a_failed_or_blank_brief_leaves_everything_as_it_was(text: str) -> None:
 
 def test_there_is_nothing_to_hand_off_at_the_start() -> None:
     assert ask_handoff(opened(human("Go."))) is None
+
+
+def test_middle_out_leaves_the_first_exchange_and_four_replies_and_a_second_one_too() -> None:
+    session = worked()
+    question = ask_handoff(session, middle_out=True)
+    assert question is not None
+    first = session.index.steps[1].entry
+    assert question.start == first
+    carried_out(session, answer_handoff(session, question, BRIEF).decision)
+    rows = [line.entry for line in session.freeze().lines if not isinstance(line, Insert)]
+    assert rows[:first] == list(range(first))
+    assert {step.entry for step in session.index.steps[-4:]} <= set(rows)
+    assert session.view.inserts[0].before_entry == question.cut
+    for n in range(20, 28):
+        session.say(reply(call("bash", f"c{n}", command=f"make part-{n}")), result(LONG, f"c{n}"))
+    second = ask_handoff(session, middle_out=True)
+    assert second is not None
+    carried_out(
+        session, answer_handoff(session, second, BRIEF.replace("keeps comments now", "and part twenty are done")).decision
+    )
+    assert len(session.view.inserts) == 1
+    assert [line.entry for line in session.freeze().lines if not isinstance(line, Insert)][:first] == list(range(first))

@@ -66,6 +66,13 @@ def test_opencode_clears_what_is_older_than_the_newest_40k_of_output_before_the_
     assert objects(policy, human("Go."), *calls(6)) == []
 
 
+@pytest.mark.parametrize(("name", "half", "quarter"), [("cline", 10, 15), ("cline-75-50", 5, 10)])
+def test_cline_keeps_the_shares_of_its_code_or_those_that_the_tiered_text_tells(name: str, half: int, quarter: int) -> None:
+    drafts = [human("Go."), *calls(21)]
+    assert len(objects(PEERS[name], *drafts, limit=100_000)) == half
+    assert len(objects(PEERS[name], *drafts, limit=100)) == quarter
+
+
 def test_opencode_never_clears_a_skill() -> None:
     drafts = [human("Go."), *used("skill", 200, 1, name="x"), *calls(6), *LATER]
     assert "function:skill:1" not in objects(Peer("opencode", partial(opencode_prune, protect=0, minimum=0)), *drafts)

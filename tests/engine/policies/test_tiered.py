@@ -1,6 +1,8 @@
 """The tiers, one by one and in their order."""
 
 import json
+import re
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -15,6 +17,7 @@ from tenure.engine.record.entry import Draft, Entry, ToolCall, ToolResult
 from tenure.engine.view.action import Shorten, Take
 from tenure.engine.view.project import Row
 from tenure.engine.view.rules import Rules
+from tenure.errors import InputError
 from tenure.testing.builders import call, human, reply, result, system
 from tenure.testing.store import MemoryStore
 
@@ -98,7 +101,30 @@ def test_the_latest_of_equal_and_of_superseded_reads_stays() -> None:
         *used("read", text(20, "other"), 4, path="a.py", offset=40),
         *END,
     )
-    assert [what for how, what in said if how == "dedupe"] == ["read:1", "read:2"]
+    assert [what for how, what in said if how == "dedupe"] == ["read:1", "read:2", "read:3"]
+    assert ("dedupe", "read:4") not in said
+
+
+@pytest.mark.parametrize(
+    ("later", "words"),
+    [
+        ({"offset": 40, "limit": 20}, "another part of it was read since, at read:2@"),
+        ({}, "there is a newer one at read:2@"),
+        ({"offset": 1, "limit": 20}, "the same stands again at read:2@"),
+    ],
+)
+def test_a_read_of_the_same_file_says_what_became_of_the_one_before(later: dict[str, Any], words: str) -> None:
+    again = text(20) if later.get("offset") == 1 else text(30, "later")
+    drafts = [
+        human("Go."),
+        *used("read", text(20), 1, path="a.py", offset=1, limit=20),
+        *used("read", again, 2, path="a.py", **later),
+        *END,
+    ]
+    session, entries = opened(*drafts, limit=300)
+    session.view.apply(session.rehearse(replace(SMALL, head=900, middle_above=99.0, placeholders_above=99.0), target=0).edits)
+    assert words in shown(session, entries)[2]
+    assert shown(session, entries)[4] == again
 
 
 def test_a_read_that_failed_later_does_not_supersede_one_that_worked() -> None:
@@ -256,8 +282,123 @@ def test_the_middle_leaves_under_a_pointer_and_human_words_stay() -> None:
     assert "prune" in {act.kind for act in rehearsal.actions}
     session.view.apply(rehearsal.edits)
     assert session.view.shows(0, 0)
-    assert any("steps from the middle" in insert.text for insert in session.view.inserts)
+    summary = next(insert.text for insert in session.view.inserts if "steps from the middle" in insert.text)
+    assert "of 8 steps" in summary
+    assert re.search(r"ran \"step \d+\", .* and 3 more\.", summary)
     assert session.view.tokens == sum(line.tokens for line in session.freeze().lines)
+
+
+def test_the_middle_says_what_was_read_changed_and_run_and_what_failed() -> None:
+    drafts: list[Draft] = [human("Go."), *used("bash", text(20), 1, command="ls")]
+    drafts += [
+        *used("read", text(20), 2, path="auth.py"),
+        *used("edit", text(20), 3, path="auth.py"),
+        *used("edit", text(20), 4, path="auth.py"),
+    ]
+    drafts += [*used("bash", text(20), 5, error=True, command="make test"), *END]
+    session, _ = opened(*drafts, limit=400)
+    session.view.apply(session.rehearse(replace(SMALL, placeholders_above=99.0), target=0).edits)
+    summary = session.view.inserts[0].text
+    assert 'read auth.py; changed auth.py 2 times; ran "make test", make; this failed: "make test"' in summary
+
+
+# --- The text's own cascade, at shares of the window
+
+WINDOW = 4_000
+TEXT = replace(Tiered.of_window("60/70/85"), head=20, tail=60, protect=0, minimum=0, steps=2)
+
+
+def window_of(*drafts: Draft, policy: Tiered = TEXT, target: int = 80_000) -> Session:
+    """A session in a window of 4,000 tokens, with the usual target."""
+    session, _ = opened(*drafts, policy=policy)
+    budget = Budget(window=WINDOW, target=min(target, WINDOW))
+    session.setup = replace(session.setup, budget=budget)
+    return session
+
+
+def filled(share: float, *, lines: int = 6, large: int = 0) -> list[Draft]:
+    """Results of so many lines up to a share of the window, the first ones of them large, then two turns of a few words."""
+    drafts: list[Draft] = [human("Go."), reply("First.")]
+    n = tokens = 0
+    while tokens < share * WINDOW - 120:
+        output = text(60 if n < large else lines, f"step {n}")
+        drafts += used("bash", output, n, command=f"make {n}")
+        tokens, n = tokens + COUNT(output) + COUNT(f'{{"command":"make {n}"}}') + 8, n + 1
+    return [*drafts, human("Thanks."), reply("Yes."), human("And now?")]
+
+
+def kinds(session: Session) -> set[str]:
+    decision = session.decide()
+    return {act.kind for act in decision.commit.actions} if isinstance(decision, Propose) else set()
+
+
+def test_below_60_percent_of_the_window_it_continues_normally() -> None:
+    assert kinds(window_of(*filled(0.55, large=2), target=1_000)) == set()  # whatever the budget's target
+
+
+def test_above_60_percent_old_tool_outputs_are_truncated_to_head_and_tail() -> None:
+    session = window_of(*filled(0.69, large=2))
+    decision = session.decide()
+    assert isinstance(decision, Propose)
+    assert {act.kind for act in decision.commit.actions} == {"trim"}
+    assert "over the 60% of the window of 2,400" in decision.commit.reason
+
+
+def test_when_truncating_leaves_more_than_70_percent_results_become_placeholders() -> None:
+    assert kinds(window_of(*filled(0.8))) == {"clear"}
+    assert kinds(window_of(*filled(0.69))) == set()  # nothing is large, and the next tier has not come
+
+
+def test_a_tier_is_carried_out_whole_so_that_it_is_not_back_at_the_next_turn() -> None:
+    session = window_of(*filled(0.8))
+    decision = session.decide()
+    assert isinstance(decision, Propose)
+    assert decision.commit.tokens_after < 0.5 * WINDOW
+
+
+def test_when_placeholders_leave_more_than_85_percent_the_middle_goes_and_the_ends_stay() -> None:
+    drafts: list[Draft] = [human("Refactor the auth system."), reply("I look.")]
+    for n in range(90):
+        drafts += [reply(text(4, f"thought {n}")), human(f"Part {n}.")]
+    session = window_of(*drafts, reply("Nearly."), human("And now?"))
+    decision = session.decide()
+    assert isinstance(decision, Propose)
+    assert {act.kind for act in decision.commit.actions} == {"prune"}
+    session.commit(decision.commit)
+    assert session.view.shows(0, 0)
+    assert session.view.shows(1, 0)  # the first message and the first answer
+    assert session.view.shows(len(session.index) - 2, 0)
+    assert decision.commit.tokens_after <= 0.85 * WINDOW
+
+
+@pytest.mark.parametrize(("keeps", "stays"), [("75/50", 0.75), ("50/25", 0.5)])
+def test_the_middle_keeps_the_share_of_the_messages_that_the_text_or_cline_keeps(keeps: str, stays: float) -> None:
+    policy = replace(Tiered.of_window(f"60/70/85,{keeps}"), steps=2, protect=0, minimum=0, protected_share=1.0)
+    drafts: list[Draft] = [human("Go."), reply("First.")]
+    for n in range(100):
+        drafts += used("todowrite", text(3), n, path=f"{n}") if n % 2 else [reply(text(3, f"thought {n}"))]
+    session = window_of(*drafts, reply("Nearly."), human("And now?"), policy=replace(policy, essential=frozenset({"todowrite"})))
+    takes = [each for each in policy(session.situation()) if isinstance(each, Take) and not each.reluctant]
+    gone = {session.index.entries[entry].step for entry, _ in takes[0].places}
+    assert len(gone) == pytest.approx((1 - stays) * 103, abs=2)
+    assert {1, len(session.index.steps)}.isdisjoint(gone)
+
+
+@pytest.mark.parametrize("shares", ["", "60", "70/60/85", "0/70/85", "60/70/85,50/75", "60/70/100", "a/b/c"])
+def test_shares_that_make_no_cascade_are_refused_with_the_form(shares: str) -> None:
+    with pytest.raises(InputError, match="tiered@60/70/85"):
+        Tiered.of_window(shares)
+
+
+def test_short_turns_do_not_leave_the_newest_work_without_protection() -> None:
+    """Two turns of a word each protected nothing of what was done before them."""
+    drafts: list[Draft] = [human("Go.")]
+    for n in range(12):
+        drafts += used("bash", text(30), n, command=f"make {n}")
+    drafts += [human("Good."), reply("Yes."), human("On."), reply("I go on.")]
+    policy = replace(SMALL, turns=2, steps=8, protected_share=1.0)
+    cleared = {what for how, what in actions(*drafts, policy=policy, limit=3_000) if how == "clear"}
+    assert cleared == {f"bash:{n}" for n in range(1, 7)}
 
 
 def test_results_of_essential_tools_leave_one_by_one_as_long_as_the_ceiling_wants_them() -> None:

@@ -80,6 +80,11 @@ class Budget(Struct, frozen=True, kw_only=True):
         """The lowest level at which anything may be evicted."""
         return min(value for value in (self.target, self.ceiling, self.window) if value is not None)
 
+    @property
+    def room(self) -> int:
+        """What may be sent at all: the window, or a ceiling below it."""
+        return min(self.window, self.ceiling or self.window)
+
     def floor_of(self, limit: int) -> int:
         """How far down a batch goes that was called for by `limit`."""
         return self.floor if self.floor is not None and self.floor <= limit else int(limit * FLOOR_SHARE)

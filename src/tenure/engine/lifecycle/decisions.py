@@ -220,7 +220,7 @@ class Decisions:
             self._exhaustion.note(is_offered=True)
         first = self._waiting if call.forced else None  # it goes first, so it is paid for here
         price = priced(state, rehearsal, call.at, first.price.g if first else 0.0)
-        if not call.forced and not pays_now(state, price, call.total, call.moment, call.at):
+        if not (call.forced or call.by_share or pays_now(state, price, call.total, call.moment, call.at)):
             self._exhaustion.note(price=price)  # priced again before every call
             return self._stay(self._why_waiting(price), price)
         why = f"{call.total - call.limit:,} tokens over the {call.name} of {call.limit:,}"

@@ -17,13 +17,18 @@ class Occasion(Struct, frozen=True, kw_only=True, gc=False):
     limit: int = 0  # provider tokens; 0: none is passed
     name: str = ""
     forced: bool = False
+    by_share: bool = False  # the policy begins here by its own rule, whatever it costs
 
 
 def occasion_of(state: SessionState, moment: Moment, *, extra: int, at: str) -> Occasion:
     """The occasion now. O(1)."""
     budget = state.setup.budget
     call = Occasion(moment=moment, at=at, extra=extra, total=state.provider(state.view.tokens + extra))
-    for name, tokens in (("ceiling", budget.ceiling), ("window", budget.window), ("target", budget.target)):
+    for name, tokens in (("ceiling", budget.ceiling), ("window", budget.window)):
         if tokens is not None and call.total > tokens:
-            return replace(call, limit=tokens, name=name, forced=name != "target")
+            return replace(call, limit=tokens, name=name, forced=True)
+    begins = state.setup.policy.conduct.begins if state.setup.policy is not None else 0.0
+    name, tokens = (f"{begins:.0%} of the window", int(begins * budget.room)) if begins else ("target", budget.target)
+    if tokens is not None and call.total > tokens:
+        return replace(call, limit=tokens, name=name, by_share=bool(begins))
     return call

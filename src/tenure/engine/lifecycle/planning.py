@@ -47,6 +47,7 @@ class Ask(Struct, frozen=True, kw_only=True):
     schema: Mapping[str, Any] | None = None  # of the reply
     output_tokens: int = OUTPUT_TOKENS
     cut: int = 0  # of a handoff: the entry before which everything is handed off
+    start: int = 0  # and the first that may be: what is before it stays
     transcript: str = ""  # of a handoff: what the reply is held against
 
     @property
@@ -169,10 +170,18 @@ def answer_selfgc(
     return Answered(decision=decision, refused=(*plan.refused, *exact), summary=proposed.summary, is_usable=proposed.has_plan)
 
 
-def ask_handoff(session: Session, *, room: int = 100_000, focus: str = "", keep: int = handoff.KEEP_REPLIES) -> Ask | None:
-    """The question to a summariser, in at most `room` o200k tokens; None when there is nothing new to hand off."""
+def ask_handoff(
+    session: Session, *, room: int = 100_000, focus: str = "", keep: int = handoff.KEEP_REPLIES, middle_out: bool = False
+) -> Ask | None:
+    """The question to a summariser, in at most `room` o200k tokens; None when there is nothing new to hand off.
+
+    `middle_out`: the first exchange stays as it is, and at least MIDDLE_OUT_KEEP replies at the end.
+    """
     situation = session.situation()
+    start = handoff.first_exchange(session.index) if middle_out else 0
+    keep = max(keep, handoff.MIDDLE_OUT_KEEP) if middle_out else keep
     since, previous = _standing(session)
+    since = max(since, start)
     place = handoff.cut(session.index, keep=keep, tail=situation.guard.tail, since=since)
     if place is None:
         return None
@@ -187,6 +196,7 @@ def ask_handoff(session: Session, *, room: int = 100_000, focus: str = "", keep:
         text=request.user,
         system=handoff.SYSTEM,
         cut=place,
+        start=start,
         transcript=request.transcript,
     )
 
@@ -215,12 +225,14 @@ def answer_handoff(
     known = earlier.facts if earlier else None
     if rules is None:
         rules = known.rules if known else ()
-    entries = _shown(session, situation, since, session.length)
+    entries = _shown(session, situation, max(since, asked.start), session.length)
     facts = facts_of(session.index, entries, cut=asked.cut, earlier=known, rules=rules)
     action = Take(
         how="brief",
         object=f"entry:{asked.cut}",
-        places=tuple((row.entry, block) for row in session.view.rows() if row.entry < asked.cut for block in row.blocks),
+        places=tuple(
+            (row.entry, block) for row in session.view.rows() if asked.start <= row.entry < asked.cut for block in row.blocks
+        ),
         pointer=brief(sections, facts),
         before_entry=asked.cut,
         inserted=True,

@@ -140,8 +140,19 @@ class SessionState:
 
     def situation(self, *, goal: int = 0) -> Situation:
         """What a policy is shown now that is to bring the view to `goal` o200k tokens. One pass over the view."""
-        limit = int(self.setup.budget.limit / self.ratio)
-        return survey(self.index, self.view, self.setup.rules, self.guard(), self.count, read=self._read, limit=limit, goal=goal)
+        budget = self.setup.budget
+        limit, window = (int(tokens / self.ratio) for tokens in (budget.limit, budget.room))
+        return survey(
+            self.index,
+            self.view,
+            self.setup.rules,
+            self.guard(),
+            self.count,
+            read=self._read,
+            limit=limit,
+            window=window,
+            goal=goal,
+        )
 
     def freeze(self) -> View:
         """The view now."""

@@ -29,6 +29,9 @@ PolicyName = Literal[
     "cwl-inferred",
     "tiered",
     "tiered+cwl",
+    "tiered@60/70/85",
+    "tiered@60/70/85,75/50",
+    "tiered@60/70/85,50/25",
     "oldest-turn",
     "tool-prune",
     "tool-mask-prune",
@@ -37,6 +40,7 @@ PolicyName = Literal[
     "sliding-window",
     "opencode-prune",
     "cline",
+    "cline-75-50",
     "clear-tool-uses",
     "langchain-clearing",
     "discard-75",
@@ -59,7 +63,10 @@ def policy_named(name: str, compat: str = "") -> Policy | None:
     known: dict[str, Policy] = {**POLICIES, **PEERS}
     names = [RENAMED.get(each, each) for each in name.split("+")]
     for each in names:
-        if each not in known and (added := plugin("policies", each)) is not None:
+        kind, at, shares = each.partition("@")
+        if at and kind == "tiered":
+            known[each] = Tiered.of_window(shares)
+        elif each not in known and (added := plugin("policies", each)) is not None:
             known[each] = cast(Policy, added)
     if wrong := [each for each in names if each not in known]:
         alone = [] if len(names) > 1 else [UNBOUNDED]

@@ -184,11 +184,12 @@ def opencode_prune(situation: Situation, *, protect: int = 40_000, minimum: int 
         yield from _cleared(chosen[::-1], CLEARED)
 
 
-def cline(situation: Situation, *, enough: float = 0.3) -> Iterator[Action]:
+def cline(situation: Situation, *, enough: float = 0.3, keeps: tuple[float, float] = (0.5, 0.25)) -> Iterator[Action]:
     """Duplicate file reads go first; if they save `enough` of the view, nothing else; else half of the messages, or three quarters.
 
     cline/cline, src/core/context/context-management/ContextManager.ts: messages 0 and 1 always stay; `getNextTruncationRange` keeps about half
-    of the remaining pairs, or a quarter where half would still be too large; of a file that was read several times the latest read stays here
+    of the remaining pairs, or a quarter where half would still be too large: `keeps`. "Escaping Context Amnesia" has them as 75 % and 50 %, which is
+    `cline-75-50`; of a file that was read several times the latest read stays here
     as there, the others point to it.
     """
     reads = [span for span in results(situation) if tool_name(span.tool) in READS and span.cue]
@@ -201,7 +202,7 @@ def cline(situation: Situation, *, enough: float = 0.3) -> Iterator[Action]:
         return
     older = list(steps(situation).items())[FIRST_STEPS:]
     keeps_half = (situation.view.tokens - saved) // 2 <= situation.limit
-    yield from _without(older[: len(older) // 2 if keeps_half else len(older) * 3 // 4])
+    yield from _without(older[: int(len(older) * (1 - keeps[0 if keeps_half else 1]))])
 
 
 PEERS: Final[Mapping[str, Peer]] = MappingProxyType(
@@ -216,6 +217,7 @@ PEERS: Final[Mapping[str, Peer]] = MappingProxyType(
             Peer("sliding-window", sliding_window, UNDER_PRESSURE),
             Peer("opencode-prune", opencode_prune),
             Peer("cline", cline),
+            Peer("cline-75-50", partial(cline, keeps=(0.75, 0.5))),
             Peer("clear-tool-uses", clear_tool_uses),
             Peer("langchain-clearing", partial(clear_tool_uses, placeholder="[cleared]")),
             Peer("discard-75", discard),

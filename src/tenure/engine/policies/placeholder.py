@@ -4,7 +4,8 @@
 back exactly what was there.
 """
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, Literal
 
 from tenure.engine.record.objects import tool_name
 from tenure.engine.record.quotation import cited, enclosed, in_quotes
@@ -26,6 +27,12 @@ HINTS_BY_ACT: Final = {
     Act.TODO: "A newer list stands further down",
 }
 
+Later = Literal["same", "newer", "elsewhere"]  # what the later call shows: the same, what it is now, or another part
+_WHY_LATER: Final[Mapping[Later, str]] = {
+    "same": "the same stands again at",
+    "newer": "there is a newer one at",
+    "elsewhere": "another part of it was read since, at",
+}
 _NOTE: Final = "[result"
 ERROR_CHARS: Final = 160  # of a failed call's message that stay
 
@@ -53,7 +60,7 @@ def trimmed(handle: str, left_out: int) -> str:
     return f"[… {left_out:,} tokens left out here; the result is intact: recall {handle} shows all of it …]"
 
 
-def superseded(handle: str, cue: str, later: str, *, same: bool) -> str:
+def superseded(handle: str, cue: str, later: str, how: Later) -> str:
     """What stands in place of a read or search that was done again: the later one is shown."""
-    why = "the same stands again at" if same else "there is a newer one at"
-    return f"{_NOTE}{f' of {cited(cue)}' if cue else ''} cleared: {why} {later}; recall {handle} for what was here.]"
+    about = f" of {cited(cue)}" if cue else ""
+    return f"{_NOTE}{about} cleared: {_WHY_LATER[how]} {later}; recall {handle} for what was here.]"

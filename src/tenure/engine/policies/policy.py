@@ -32,6 +32,7 @@ class Conduct(Struct, frozen=True, kw_only=True):
     naming: Naming = "lines"
     tail_exchanges: int = TAIL_EXCHANGES  # newest completed exchanges left alone
     before_marks: bool = False  # what precedes the first mark stays for good (CWL paper, section 4.3)
+    begins: float = 0.0  # of the window (0 to 1): it acts above this, in place of the budget's target, and asks no price; 0: at the budget's limits
 
     def joined(self, other: "Conduct") -> "Conduct":
         """Of two policies, the second of which acts when the first was not enough: what either leaves alone, both do."""
@@ -41,6 +42,7 @@ class Conduct(Struct, frozen=True, kw_only=True):
             naming=max(self.naming, other.naming, key=NAMINGS.index),
             tail_exchanges=max(self.tail_exchanges, other.tail_exchanges),
             before_marks=self.before_marks or other.before_marks,
+            begins=self.begins or other.begins,
         )
 
 

@@ -33,6 +33,7 @@ class Situation:
     alive: frozenset[int] = frozenset()  # episodes of which something is shown: those not fully evicted
     read: Read = no_texts
     limit: int = 0  # the limit in force in o200k tokens; 0 where none is known
+    window: int = 0  # what the view may weigh at all: the model's window, or a ceiling below it, in o200k tokens
     goal: int = 0  # what the view is to weigh when the policy is done; 0 where that is not known
     _free_places: dict[int, frozenset[At]] = field(default_factory=dict[int, frozenset[At]])
     _layers: dict[int, dict[Level, list[At]]] = field(default_factory=dict[int, dict[Level, list[At]]])
@@ -62,6 +63,7 @@ def survey(
     *,
     read: Read = no_texts,
     limit: int = 0,
+    window: int = 0,
     goal: int = 0,
     rows: Iterable[Row] | None = None,
 ) -> Situation:
@@ -109,6 +111,7 @@ def survey(
         alive=frozenset(free.keys() | held.keys()),
         read=read,
         limit=limit,
+        window=window,
         goal=goal,
     )
 

@@ -19,6 +19,7 @@ from tenure.engine.record.entry import Count, Entry, Origin, Role
 from tenure.engine.record.index import NONE, Index
 
 KEEP_REPLIES: Final = 2  # newest replies that stay as they are, each with its results
+MIDDLE_OUT_KEEP: Final = 4  # of the tiered context text's middle-out ("Turn N-4 … Turn N")
 FOCUS_TOKENS: Final = 500  # of a person's wish
 JOINTS: Final = 8  # tokens that texts may gain where they are joined
 
@@ -48,6 +49,12 @@ def cut(index: Index, *, keep: int = KEEP_REPLIES, tail: Set[int] = frozenset(),
         if _opens(index, place) and not (before and reach[before - 1] >= place):
             return place if _has_news(index, since, place) else None
     return None
+
+
+def first_exchange(index: Index) -> int:
+    """The entry behind the first answer and what followed it: up to there the goal stands ("Escaping Context Amnesia", tier 2.5)."""
+    later = (step.entry for step in index.steps[1:] if index.entries[step.entry].reply == step.entry)
+    return next(later, len(index))
 
 
 def ask(
