@@ -13,6 +13,7 @@ EXTRAS: Final[Mapping[str, str]] = MappingProxyType(
         "altair": "lab",
         "agents": "openai-agents",
         "anthropic": "anthropic",
+        "cryptography": "encryption",
         "duckdb": "lab",
         "google": "gemini",
         "google.adk": "google-adk",
@@ -25,6 +26,8 @@ EXTRAS: Final[Mapping[str, str]] = MappingProxyType(
         "mcp": "mcp",
         "mcp_types": "mcp",
         "openai": "openai",
+        "opentelemetry": "otel",
+        "prometheus_client": "gateway",
         "psycopg": "postgres",
         "pydantic_ai": "pydantic-ai",
         "ray": "ray",
@@ -35,6 +38,7 @@ EXTRAS: Final[Mapping[str, str]] = MappingProxyType(
         "tree_sitter_bash": "agent",
         "uvicorn": "gateway",
         "vl_convert": "lab",
+        "wsproto": "gateway",
         "yaml": "agent",
     }
 )

@@ -1,6 +1,7 @@
 """Programs behind a gateway of their own, by processes: what they find in their environment, and how they end."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 
 from tenure.gateway.wrapping import is_subscribed
 from tenure.testing.provider import FakeProvider, serve
-from tenure.testing.script import Reply, Script
+from tenure.testing.script import Call, Reply, Script
 
 ASK = """
 import os, sys, httpx
@@ -40,6 +41,33 @@ def test_a_program_finds_the_gateway_and_its_exit_code_is_ours(mode: str, tmp_pa
     assert (relayed in done.stderr) is (mode == "--pass")
     kept = [path for path in tmp_path.rglob("*") if path.is_file() and b"sk-secret-key" in path.read_bytes()]
     assert kept == [], "a key is forwarded, and never stored"
+
+
+LOOP = """
+import os, httpx
+history = [{"role": "user", "content": "please do it"}]
+for n in range(14):
+    body = {"model": "claude-opus-5", "max_tokens": 9, "messages": history, "tools": [{"name": "read", "input_schema": {"type": "object"}}]}
+    answer = httpx.post(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", json=body, timeout=60).json()
+    calls = [part["id"] for part in answer["content"] if part["type"] == "tool_use"]
+    text = "".join(f"line {line}: the value of item {line} is {line * 7919}\\n" for line in range(120))
+    text = text.replace("line 60:", "line 60: src/deep/zq_7919_helper.py says") if n == 0 else text
+    history += [{"role": "assistant", "content": answer["content"]}]
+    history += [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": each, "content": text} for each in calls]}]
+"""
+
+
+def test_the_closing_line_says_what_it_cost_with_and_without_and_what_was_missed(tmp_path: Path) -> None:
+    paths = ["a.py"] * 13 + ["src/deep/zq_7919_helper.py"]
+    calls = tuple(
+        Reply(text=f"look {n}", calls=(Call(name="read", arguments=f'{{"path": "{path}"}}'),)) for n, path in enumerate(paths)
+    )
+    with serve(FakeProvider(Script(replies=calls)).app) as url:
+        done = wrap(tmp_path, "--on", "--ceiling", "2k", "--upstream", f"anthropic={url}", sys.executable, "-c", LOOP)
+    assert done.returncode == 0, done.stderr
+    (line,) = [each for each in done.stderr.splitlines() if each.startswith("tenure: ")]
+    pattern = r"tenure: 14 calls, .* tokens in .*\$[\d.]+; \d+ commits?, .* tokens fewer in prompts; had nothing left, a simulated \$[\d.]+ against \$[\d.]+; missed 1(, to 1 of which a pointer led)?, nothing was recalled"
+    assert re.match(pattern, line), line
 
 
 def test_a_program_that_sends_nothing_is_said_so(tmp_path: Path) -> None:

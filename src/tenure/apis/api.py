@@ -61,6 +61,7 @@ class Api(Protocol):
 
     name: str  # by which hosts and records know it
     body_key: str = "messages"  # the field of a body that holds the messages
+    operation: str = "chat"  # what OpenTelemetry's conventions for generative AI call a request for a reply
     content_key: str = "content"  # the field of a message that holds its parts
     result_key: str = "content"  # the field of a tool's result that holds its text
     head_fields: tuple[str, ...] = ("tools",)  # what the model reads before the messages

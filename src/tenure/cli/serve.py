@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
@@ -54,6 +55,12 @@ def serve(
     ] = None,
     tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="A certificate, with --tls-key.")] = None,
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its key.")] = None,
+    holdout: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE", min=0, max=1, help="Leave this share of sessions unmanaged, to compare with (tenure report)."
+        ),
+    ] = 0.0,
     settle: Annotated[
         float,
         typer.Option(
@@ -74,6 +81,7 @@ def serve(
     """
     from tenure.gateway.service import GatewayService
     from tenure.gateway.settings import MODES, GatewaySettings, check_address, tokens_of, upstreams_of
+    from tenure.gateway.spans import Spans, is_configured, provider_of
     from tenure.store.store import Store
 
     if mode not in MODES:
@@ -82,18 +90,26 @@ def serve(
         raise InputError("TLS", "a certificate without a key, or a key without a certificate", "both")
     if policy:
         policy_named(policy)
+    if holdout and mode != "on":
+        raise InputError("--holdout", f"with the mode {mode}, in which nothing is managed", "--mode on")
     text = read_file(tokens, MOST_TOKENS).decode("utf-8", "replace") if tokens else ""
     lines = [line.strip() for line in text.splitlines()]
     settings = GatewaySettings(
         mode=mode,
-        management=Management(budget=_budget(target, ceiling, window), policy=cast(PolicyName, policy)),
+        management=Management(budget=_budget(target, ceiling, window), policy=cast(PolicyName, policy), holdout=holdout),
         upstreams=upstreams_of(upstream or ()),
         tokens=tokens_of([line for line in lines if line and not line.startswith("#")]),
     )
     check_address(host, settings, has_tls=tls_cert is not None, insecure=insecure)
     with Store(store) as records:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-        asyncio.run(run(GatewayService(records, settings), host, port, tls_cert, tls_key, settle_s=settle))
+        service = GatewayService(records, settings)
+        spans = Spans(service, provider_of(os.environ)) if is_configured(os.environ) else None
+        try:
+            asyncio.run(run(service, host, port, tls_cert, tls_key, settle_s=settle))
+        finally:
+            if spans is not None:
+                spans.close()
 
 
 def _budget(target: str, ceiling: str, window: str) -> Budget | None:

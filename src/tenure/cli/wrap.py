@@ -102,10 +102,9 @@ def _effect(found: "Outcome") -> str:
     without = words.money(found.without_usd, assumed=assumed)
     text = f"{words.several(found.commits, 'commit')}, {words.short(abs(found.spared))} tokens {'fewer' if found.spared >= 0 else 'more'} in prompts"
     text += f"; had nothing left, a simulated {without} against {words.money(found.sent_usd, assumed=assumed)}"
+    text += f"; missed {found.missed:,}" + (f", to {found.routed:,} of which a pointer led" if found.routed else "")
     return text + (
-        f"; {words.several(found.recalls, 'recall')} brought back {words.short(found.recalled)} tokens"
-        if found.recalls
-        else "; nothing was recalled"
+        f", recalled {found.recalls:,} ({words.short(found.recalled)} tokens)" if found.recalls else ", nothing was recalled"
     )
 
 

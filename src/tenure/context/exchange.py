@@ -13,7 +13,7 @@ from tenure.apis.bodies import ClientBody
 from tenure.apis.client_chain import Link, chain, keys_of, start_of
 from tenure.context.client_context import ClientContext
 from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.meter.ledger import Spent
+from tenure.engine.meter.ledger import Ledger, Spent
 from tenure.engine.policies import PolicyName
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Draft, ToolCall
@@ -39,6 +39,15 @@ class Management(Struct, frozen=True, kw_only=True):
     rounds: int = 8  # requests for one of a client, at most
     live: int = 200  # conversations in memory, at most
     inline_bytes: int = 64_000  # an unknown history whose messages are longer passes through while it is taken in
+    holdout: float = 0.0  # share of clients' sessions, from 0 to 1, that is left unmanaged, to be compared with
+
+
+class LedgerGrowth(Struct, frozen=True, kw_only=True):
+    """A conversation's account book then and now, and how many commits were made between."""
+
+    before: Ledger
+    now: Ledger
+    commits: int
 
 
 class LiveConversation:
@@ -50,6 +59,14 @@ class LiveConversation:
         self.links = set[str]()
         self.used = monotonic()
         self.refused = False  # the provider refused what we made of it, and took the client's own
+        self._counted = context.ledger, len(context.session.commits)
+
+    def growth(self) -> LedgerGrowth:
+        """What its account book gained since this was asked last."""
+        with self.lock:
+            before, commits = self._counted
+            self._counted = now, total = self.context.ledger, len(self.context.session.commits)
+        return LedgerGrowth(before=before, now=now, commits=total - commits)
 
 
 class ClientRequest(Struct, frozen=True, kw_only=True):
@@ -91,8 +108,10 @@ class Exchange:
         self.reason = reason  # why the request passes through unmanaged; empty where it does not
         self.leads = leads  # its messages are recorded, and its reply will be
         self._histories, self._raw, self._request, self._live = histories, raw, request, live
-        self._n, self._drafts = n, drafts
+        self._n: int = n
+        self._drafts = drafts
         self._replies: list[bytes] = []  # of this exchange, as they came
+        self.reply: Draft | None = None  # the newest of them, read
         self._is_open = leads
         self.body = raw  # to be sent upstream now
         self._hidden: frozenset[str] = frozenset()
@@ -119,6 +138,20 @@ class Exchange:
     def context(self) -> ClientContext | None:
         """The conversation's context, for reading by whoever holds no other exchange of it."""
         return self._live.context if self._live is not None else None
+
+    @property
+    def newest(self) -> bytes:
+        """The newest reply as it came; empty before there was one."""
+        return self._replies[-1] if self._replies else b""
+
+    @property
+    def model(self) -> str:
+        """Whom the client asks."""
+        return self._request.model if self._request is not None else ""
+
+    def growth(self) -> LedgerGrowth | None:
+        """What its conversation's account book gained since this was asked last; None where it belongs to none."""
+        return self._live.growth() if self._live is not None else None
 
     @property
     def is_over(self) -> bool:
@@ -210,7 +243,7 @@ class Exchange:
         assert self._request is not None
         assert self._live is not None
         self._replies.append(reply)
-        draft = self._request.api.parse_reply(reply)
+        self.reply = draft = self._request.api.parse_reply(reply)
         calls = [block for block in draft.blocks if isinstance(block, ToolCall)]
         ours = [call for call in calls if call.name in self._hidden]
         self._histories.note_summary(self._request, self.conversation, draft)

@@ -45,11 +45,13 @@ from tenure.apis.bodies import read_body
 from tenure.apis.client_chain import KnownChains, Link, keys_of, start_of
 from tenure.context.client_context import OURS, ClientContext
 from tenure.context.exchange import LOG, ClientRequest, Exchange, LiveConversation, Management
+from tenure.engine.lifecycle.terms import Terms
 from tenure.engine.record.entry import Draft, Role, Text, ToolCall, ToolResult
 from tenure.engine.record.index import NONE
 from tenure.engine.view.piece import Piece
 from tenure.errors import Conflict, TenureError
 from tenure.store.records import ClientLink, Conversation, Now, Records, utc_now
+from tenure.store.soundness import encoded
 
 SUMMARY_CHARS: Final = 400  # of a reply that may be a summary of what came before
 _QUOTED: Final = 3  # lines of a summary that are looked for,
@@ -305,6 +307,8 @@ class Histories:
             model=request.model,
             provider=request.provider,
             clock=self.clock,
+            holdout=settings.holdout,
+            account=f"{request.tenant}\0{request.hint}" if request.hint else "",  # all of one session are in one arm
         )
 
     def _opened(self, request: ClientRequest, name: str) -> LiveConversation:
@@ -330,6 +334,7 @@ class Histories:
                 title=sheet.title,
                 model=request.model,
                 dialect=request.api.name,
+                terms=encoded(Terms(arm=Terms.stored(sheet.terms).arm)),
             )
         )
         return self._keep(self._context(request, made.id))

@@ -20,7 +20,7 @@ from tenure.gateway.programs import BASE_URLS, PROGRAMS, Program
 from tenure.models.hosts import SERVICES, host_of
 
 Verdict = Literal["ok", "absent", "wrong"]
-NEEDED: Final = ("httpx", "jinja2", "starlette", "uvicorn")
+NEEDED: Final = ("httpx", "jinja2", "prometheus_client", "starlette", "uvicorn", "wsproto")
 _VERSION_S: Final = 15.0  # that a program may take to tell its version
 
 

@@ -22,14 +22,15 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from tenure.apis import api_of, endpoint_of
 from tenure.context.exchange import Exchange
 from tenure.context.histories import Histories
 from tenure.errors import InputError, TenureError
 from tenure.gateway.headers import TOKEN, forwarded, is_aside, returned, session_named, unpacked
-from tenure.gateway.settings import GatewaySettings, Upstream, with_mode
+from tenure.gateway.settings import OPERATOR, GatewaySettings, Upstream, with_mode
+from tenure.gateway.trace import RequestTrace
 from tenure.store.records import Records
 
 T = TypeVar("T")
@@ -37,6 +38,15 @@ LOG: Final = logging.getLogger("tenure.gateway")
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _BY_PATH: Final = "t"  # the first part of a path whose second is a client's token, for clients that can send no header
 _TIDY_S: Final = 60.0
+# Why a client's own bytes went out where they might have been changed, or a reply was not followed to its end.
+FAULTS: Final = (
+    "took too long to find",
+    "could not be managed",
+    "could not be followed",
+    "could not be recorded",
+    "refused when changed",
+)
+_TRACED: Final = ("traceparent", "tracestate")  # w3.org/TR/trace-context
 
 
 class Gateway:
@@ -63,6 +73,7 @@ class Gateway:
         self._workers = ThreadPoolExecutor(self.settings.workers, thread_name_prefix="tenure")
         self._adopters = ThreadPoolExecutor(1, thread_name_prefix="tenure-adopt")
         self.histories = Histories(store, self.settings.management, background=self._adopters.submit)
+        self.watchers: list[Callable[[RequestTrace], None]] = []  # are told of each request at its end
         self._ids = count(1)
         self._active = 0
         self._idle = asyncio.Event()
@@ -88,7 +99,7 @@ class Gateway:
     # --- One request
 
     async def _serve(self, request: Request) -> Response:
-        number = next(self._ids)
+        trace = RequestTrace(next(self._ids), self._ended)
         self.counts["requests"] += 1
         if request.headers.get("upgrade", "").lower() == "websocket":
             self.counts["upgrades refused"] += 1
@@ -98,7 +109,7 @@ class Gateway:
             _, _, token, *parts = path.split("/")
             path = "/" + "/".join(parts)
         tenant = self.settings.tenant_of(token)
-        if tenant is None:
+        if tenant in (None, OPERATOR):
             self.counts["unknown tokens"] += 1
             return _refusal(401, f"this gateway wants a client token, in the header {TOKEN}")
         upstream, path = self._upstream(request, path)
@@ -109,17 +120,21 @@ class Gateway:
             return _refusal(413, str(error))
         except ClientDisconnect:
             return Response(status_code=400)
-        exchange = await self._exchange(request, number, path, upstream, tenant, body)
+        trace.tenant = tenant
+        trace.headers = {name: request.headers[name] for name in _TRACED if name in request.headers}
+        exchange = trace.exchange = await self._exchange(request, trace, path, upstream, tenant, body)
         self._active += 1
         try:
-            return await self._relay(request, number, path, upstream, body, exchange)
+            return await self._relay(request, trace, path, upstream, body, exchange)
         except httpx.HTTPError as error:
-            self._done(exchange)
+            for call in trace.calls[-1:]:
+                call.end(type(error).__name__)
+            self._done(trace)
             self.counts["upstream failures"] += 1
-            LOG.warning("request %d: %s cannot be reached (%s)", number, upstream.name, type(error).__name__)
+            LOG.warning("request %d: %s cannot be reached (%s)", trace.number, upstream.name, type(error).__name__)
             return _refusal(504 if isinstance(error, httpx.TimeoutException) else 502, f"{upstream.name} cannot be reached")
         except BaseException:
-            self._done(exchange)
+            self._done(trace)
             raise
 
     def _upstream(self, request: Request, path: str) -> tuple[Upstream, str]:
@@ -129,13 +144,16 @@ class Gateway:
         return (named, f"/{rest}") if named else (self.settings.maker_of(api_of(path, request.headers.keys())), path)
 
     async def _exchange(
-        self, request: Request, number: int, path: str, upstream: Upstream, tenant: str, body: bytes
+        self, request: Request, trace: RequestTrace, path: str, upstream: Upstream, tenant: str, body: bytes
     ) -> Exchange | None:
         """What becomes of a request for a reply; None where it is relayed as it is. Whatever fails here is no fault of the client's."""
-        asked = endpoint_of(path, request.url.query) if request.method == "POST" and self.settings.mode != "pass" else None
+        asked = endpoint_of(path, request.url.query) if request.method == "POST" else None
         if asked is None:
             return None
         api, endpoint = asked
+        trace.operation, trace.model = "" if endpoint.counts else api.operation, endpoint.model
+        if self.settings.mode == "pass":
+            return None
         headers = request.headers
 
         def find() -> Exchange:
@@ -157,18 +175,20 @@ class Gateway:
             exchange = await asyncio.wait_for(asyncio.shield(task), self.settings.exchange_s)
         except TimeoutError:
             task.add_done_callback(_close_late)
-            self._fault(number, "took too long to find", None)
+            self._fault(trace.number, "took too long to find", None)
             return None
         except Exception as error:  # the one broad guard: whatever it is, the client's own bytes go upstream
-            self._fault(number, "could not be managed", error, trace=not isinstance(error, TenureError))
+            self._fault(trace.number, "could not be managed", error, trace=not isinstance(error, TenureError))
             return None
+        finally:
+            trace.find_s = trace.elapsed_s
         kind = exchange.reason or ("leads" if exchange.leads else "asides")
         self.counts[kind] += 1
         self.counts["changed"] += exchange.is_changed
         return exchange
 
     async def _relay(
-        self, request: Request, number: int, path: str, upstream: Upstream, body: bytes, exchange: Exchange | None
+        self, request: Request, trace: RequestTrace, path: str, upstream: Upstream, body: bytes, exchange: Exchange | None
     ) -> Response:
         url = upstream.url_of(path, request.url.query)
         while True:
@@ -179,56 +199,61 @@ class Gateway:
                 headers=forwarded(request.headers.items(), managed=exchange is not None, changed=is_changed),
                 content=exchange.body if exchange is not None and is_changed else body,
             )
+            call = trace.call(upstream, is_changed=is_changed)
             response = await self._client.send(sent, stream=True)
+            call.answer(response.status_code)
             if exchange is None:
-                return self._streaming(response, _raw_of(response), exchange, decoded=False)
+                return self._streaming(response, _raw_of(response), trace, decoded=False)
             if response.status_code == 200:
                 is_stream = "text/event-stream" in response.headers.get("content-type", "")
                 if is_stream:
-                    pieces = self._managed(request, number, url, response, exchange)
-                    return self._streaming(response, pieces, exchange, decoded=True)
+                    pieces = self._managed(request, trace, url, response, exchange)
+                    return self._streaming(response, pieces, trace, decoded=True)
                 reply = await response.aread()
-                shown = await self._recorded(number, exchange, partial(exchange.whole, reply), reply)
+                shown = await self._recorded(trace, exchange, partial(exchange.whole, reply), reply)
                 if shown is None:
+                    self.counts["rounds"] += 1
                     continue
-                self._done(exchange)
+                trace.write()
+                self._done(trace)
                 headers = returned(response.headers.multi_items(), decoded=True)
                 return _whole(shown, response.status_code, headers)
             if exchange.refused(response.status_code):
                 self.counts["refused when changed"] += 1
+                call.end()
                 await response.aclose()
                 continue
-            return self._streaming(response, _raw_of(response), exchange, decoded=False)
+            return self._streaming(response, _raw_of(response), trace, decoded=False)
 
     def _streaming(
-        self, response: httpx.Response, pieces: AsyncGenerator[bytes, None], exchange: Exchange | None, *, decoded: bool
+        self, response: httpx.Response, pieces: AsyncGenerator[bytes, None], trace: RequestTrace, *, decoded: bool
     ) -> Response:
         async def close() -> None:
-            self._done(exchange)
+            self._done(trace)
             await response.aclose()
 
-        return _Stream(
-            pieces, response.status_code, returned(response.headers.multi_items(), decoded=decoded), close, self._broken
-        )
+        headers = returned(response.headers.multi_items(), decoded=decoded)
+        return _Stream(pieces, response.status_code, headers, close, partial(self._broken, trace), trace.write)
 
-    def _broken(self, error: httpx.HTTPError) -> None:
+    def _broken(self, trace: RequestTrace, error: httpx.HTTPError) -> None:
         """The client's stream breaks as the upstream's did."""
+        trace.calls[-1].end(type(error).__name__)
         self.counts["broken streams"] += 1
         LOG.warning("an upstream's stream broke off (%s)", type(error).__name__)
 
     async def _managed(
-        self, request: Request, number: int, url: str, response: httpx.Response, exchange: Exchange
+        self, request: Request, trace: RequestTrace, url: str, response: httpx.Response, exchange: Exchange
     ) -> AsyncGenerator[bytes, None]:
         """A stream for the client, of one or more replies upstream."""
         try:
             while True:
                 pieces = response.aiter_bytes()
                 async for piece in pieces:
-                    if out := self._taken(number, exchange, piece):
+                    if out := self._taken(trace.number, exchange, piece):
                         yield out
                     if exchange.is_over:
                         break
-                rest = await self._recorded(number, exchange, exchange.end, b"")
+                rest = await self._recorded(trace, exchange, exchange.end, b"")
                 if rest:
                     yield rest
                 if rest is not None:
@@ -239,9 +264,11 @@ class Gateway:
                 self.counts["rounds"] += 1
                 headers = forwarded(request.headers.items(), managed=True, changed=True)
                 sent = self._client.build_request(request.method, url, headers=headers, content=exchange.body)
+                call = trace.call(trace.calls[-1].upstream, is_changed=True)
                 response = await self._client.send(sent, stream=True)
+                call.answer(response.status_code)
                 if response.status_code != 200:
-                    LOG.warning("request %d: its round %d was refused (%d)", number, self.counts["rounds"], response.status_code)
+                    LOG.warning("request %d: a further round was refused (%d)", trace.number, response.status_code)
                     yield exchange.give_up()
                     return
         finally:
@@ -255,14 +282,19 @@ class Gateway:
             return exchange.give_up() + piece
 
     async def _recorded(
-        self, number: int, exchange: Exchange, record: Callable[[], bytes | None], otherwise: bytes
+        self, trace: RequestTrace, exchange: Exchange, record: Callable[[], bytes | None], otherwise: bytes
     ) -> bytes | None:
         """What the client still gets, once a reply is recorded."""
+        call, begun = trace.calls[-1], trace.elapsed_s
+        call.end()
         try:
             return await asyncio.get_running_loop().run_in_executor(self._workers, record)
         except Exception as error:
-            self._fault(number, "could not be recorded", error, trace=True)
+            self._fault(trace.number, "could not be recorded", error, trace=True)
             return exchange.give_up() or otherwise
+        finally:
+            trace.record_s = max(trace.record_s, 0.0) + trace.elapsed_s - begun
+            call.hear(exchange)
 
     def _fault(self, number: int, what: str, error: Exception | None, *, trace: bool = False) -> None:
         self.counts[what] += 1
@@ -274,11 +306,20 @@ class Gateway:
             self._tidied = monotonic()
             self.histories.tidy_idle(self.settings.idle_s)
 
-    def _done(self, exchange: Exchange | None) -> None:
+    def _done(self, trace: RequestTrace) -> None:
         self._active -= 1
         self._idle.set()
-        if exchange is not None:
-            exchange.close()
+        if trace.exchange is not None:
+            trace.exchange.close()
+        trace.end()
+
+    def _ended(self, trace: RequestTrace) -> None:
+        """A request is over: whoever counts or reports may look at it. What goes wrong there is no fault of the client's."""
+        for watcher in self.watchers:
+            try:
+                watcher(trace)
+            except Exception:
+                LOG.exception("request %d could not be counted", trace.number)
 
 
 def _close_late(task: "asyncio.Future[Exchange]") -> None:
@@ -308,14 +349,20 @@ class _Stream(StreamingResponse):
         headers: list[tuple[str, str]],
         close: Callable[[], Awaitable[None]],
         broken: Callable[[httpx.HTTPError], None],
+        begun: Callable[[], None],
     ) -> None:
         super().__init__(pieces, status)
         self.raw_headers = _raw(headers)
-        self._pieces, self._close, self._broken = pieces, close, broken
+        self._pieces, self._close, self._broken, self._begun = pieces, close, broken, begun
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def noted(message: Message) -> None:
+            if message.get("body"):
+                self._begun()
+            await send(message)
+
         try:
-            await super().__call__(scope, receive, send)
+            await super().__call__(scope, receive, noted)
         except httpx.HTTPError as error:
             self._broken(error)
             raise

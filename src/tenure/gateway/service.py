@@ -3,25 +3,25 @@
 import asyncio
 from base64 import b64decode
 from binascii import Error
-from collections.abc import Iterator
 from types import FrameType
 from typing import Final
 
 import uvicorn
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from tenure.errors import TenureError
+from tenure.gateway.metrics import Metrics
 from tenure.gateway.server import Gateway
-from tenure.gateway.settings import GatewaySettings
+from tenure.gateway.settings import OPERATOR, GatewaySettings
 from tenure.gateway.sheets import Sheets
 from tenure.gateway.ui import pages
 from tenure.store.records import Records
 
 _PROBE: Final = "readiness"  # of a conversation that there never is
-_TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"  # prometheus.io/docs/instrumenting/exposition_formats
 
 
 class GatewayService(Gateway):
@@ -35,12 +35,13 @@ class GatewayService(Gateway):
             *pages(sheets, self._viewer),
             Route("/healthz", _alive),
             Route("/readyz", self._ready),
-            Route("/metrics", self._metrics),
+            Route("/metrics", self._read_metrics),
         ]
         super().__init__(store, settings, routes=routes)
+        self.metrics = Metrics(self, sheets.missed)
 
     def _viewer(self, request: Request) -> str | None:
-        """Whose conversations may be seen: everybody's where nobody has a token, else those of the tenant whose token is the password."""
+        """Whose conversations may be seen: everybody's where nobody has a token, else those of the tenant whose token is the password; the operator sees all."""
         if not self.settings.tokens:
             return None
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
@@ -51,7 +52,7 @@ class GatewayService(Gateway):
         tenant = self.settings.tenant_of(token)
         if tenant is None:
             raise PermissionError("Give a client token as the password; any name will do.")
-        return tenant
+        return None if tenant == OPERATOR else tenant
 
     async def _ready(self, _request: Request) -> Response:
         """Whether requests should come here: nothing drains, and the store answers. Without a store requests would still pass through."""
@@ -63,13 +64,14 @@ class GatewayService(Gateway):
             return JSONResponse({"ready": False, "why": "the store does not answer"}, 503)
         return JSONResponse({"ready": True})
 
-    async def _metrics(self, _request: Request) -> Response:
-        return PlainTextResponse("".join(self._lines()), media_type=_TEXT)
-
-    def _lines(self) -> Iterator[str]:
-        yield from _family("tenure_requests_active", "gauge", "Requests that are being answered.", {"": self.active})
-        yield from _family("tenure_conversations_live", "gauge", "Conversations in memory.", {"": self.histories.live})
-        yield from _family("tenure_events", "counter", "What became of requests.", dict(self.counts))
+    async def _read_metrics(self, request: Request) -> Response:
+        """What was counted, for whoever may see everybody's."""
+        try:
+            if self._viewer(request) is not None:
+                return PlainTextResponse("Metrics are of all tenants: give the operator's token as the password.", 403)
+        except PermissionError as error:
+            return PlainTextResponse(str(error), 401, headers={"www-authenticate": 'Basic realm="tenure"'})
+        return Response(await run_in_threadpool(self.metrics.text), media_type=CONTENT_TYPE_LATEST)
 
 
 class DrainingServer(uvicorn.Server):
@@ -92,13 +94,3 @@ class DrainingServer(uvicorn.Server):
 
 async def _alive(_request: Request) -> Response:
     return JSONResponse({"alive": True})
-
-
-def _family(name: str, kind: str, text: str, values: dict[str, int]) -> Iterator[str]:
-    """A metric and its values by label, as Prometheus reads them."""
-    yield f"# HELP {name} {text}\n# TYPE {name} {kind}\n"
-    ending = "_total" if kind == "counter" else ""
-    for label, value in sorted(values.items()):
-        plain = label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
-        named = f'{{event="{plain}"}}' if label else ""
-        yield f"{name}{ending}{named} {value}\n"

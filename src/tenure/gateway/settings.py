@@ -17,6 +17,7 @@ from tenure.models.hosts import MAKERS, PROVIDERS, SERVICES, host_of
 
 GatewayMode = Literal["pass", "shadow", "on"]
 MODES: Final = ("pass", "shadow", "on")
+OPERATOR: Final = "*"  # in place of a tenant: who sees everybody's conversations and metrics, and asks no model
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
 

@@ -19,6 +19,8 @@ from tenure.engine.record.index import Index, Span
 from tenure.engine.record.tools import is_recall
 from tenure.engine.view.edit import Commit, Insert
 from tenure.engine.view.guard import Hold
+from tenure.gateway.missed import Missed
+from tenure.lab.events import HarmLine
 from tenure.store.records import Conversation, Observed, Records
 
 NEWEST: Final = 100  # conversations in the list
@@ -40,6 +42,8 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     cached: float  # share of them
     usd: float
     unpriced: int
+    recalls: int  # answers that brought something back
+    missed: int  # needs of what had left, and was no longer in view
     saved: Savings
     is_compared: bool  # whether there is anything to compare: something left, or somebody was paid to say what might
 
@@ -57,6 +61,8 @@ class SumRow(Struct, frozen=True, kw_only=True):
     calls: int
     prompt: int
     cached: float
+    recalls: int
+    missed: int
     usd: float
     net_usd: float
 
@@ -101,6 +107,7 @@ class ConversationSheet(Struct, frozen=True, kw_only=True):
     before_call: tuple[int, ...]  # of each commit
     left: tuple[LeftRow, ...]
     recalls: tuple[RecallRow, ...]
+    missed: tuple[HarmLine, ...]
     holds: tuple[Hold, ...]
     steps: int  # replies, of which each is a request
 
@@ -125,6 +132,7 @@ class Sheets:
     ) -> None:
         """`changed` is told of a conversation that was changed by hand, so that whoever has it in memory lets go of it."""
         self.store, self.now, self._changed = store, now, changed
+        self.missed = Missed(store)
         self._books: OrderedDict[tuple[str, int, int, int], SessionRow] = OrderedDict()
         self._lock = Lock()
 
@@ -149,6 +157,7 @@ class Sheets:
             before_call=before,
             left=tuple(_left(context, commits)),
             recalls=tuple(_recalls(index)),
+            missed=self.missed.of(conversation),
             holds=self.store.holds(conversation),
             steps=len(steps),
         )
@@ -232,6 +241,8 @@ class Sheets:
             cached=total.usage.cache_read / total.usage.prompt if total.usage.prompt else 0.0,
             usd=total.usd,
             unpriced=total.unpriced,
+            recalls=ledger.recalls.answers,
+            missed=len(self.missed.of(sheet.id)),
             saved=ledger.savings,
             is_compared=bool(ledger.compared.calls) and (ledger.compared.touched or any(each.helps for each in ledger.accounts)),
         )
@@ -268,6 +279,8 @@ def _sum(name: str, rows: Sequence[SessionRow]) -> SumRow:
         calls=sum(row.calls for row in rows),
         prompt=prompt,
         cached=sum(row.cached * row.prompt for row in rows) / prompt if prompt else 0.0,
+        recalls=sum(row.recalls for row in rows),
+        missed=sum(row.missed for row in rows),
         usd=sum(row.usd for row in rows),
         net_usd=sum(row.net_usd for row in rows),
     )

@@ -45,6 +45,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
     commits: int
     recalls: int
     recalled: int  # o200k tokens
+    missed: int  # needs of what had left, and was no longer in view
+    routed: int  # of them: a pointer in view led there
     savings: tuple[Savings, ...]  # of those where something left
 
     @property
@@ -104,7 +106,8 @@ def is_subscribed(name: str, environment: Mapping[str, str]) -> bool:
 
 def outcome_of(store: Records, conversations: Sequence[str]) -> Outcome:
     """What conversations of a store cost, and what eviction made of it."""
-    sheets = [Sheets(store).sheet(conversation) for conversation in conversations]
+    held = Sheets(store)
+    sheets = [held.sheet(conversation) for conversation in conversations]
     whole = Account(role="all")
     for sheet in sheets:
         whole = whole.together(sheet.ledger.total)
@@ -113,6 +116,8 @@ def outcome_of(store: Records, conversations: Sequence[str]) -> Outcome:
         commits=sum(len(sheet.commits) for sheet in sheets),
         recalls=sum(sheet.ledger.recalls.answers for sheet in sheets),
         recalled=sum(sheet.ledger.recalls.tokens for sheet in sheets),
+        missed=sum(len(sheet.missed) for sheet in sheets),
+        routed=sum(need.verdict == "routed" for sheet in sheets for need in sheet.missed),
         savings=tuple(sheet.row.saved for sheet in sheets if sheet.row.is_compared),
     )
 

@@ -20,6 +20,7 @@ class Service(Struct, frozen=True, kw_only=True):
     variable: str = ""  # of the environment, with its key; empty: it needs none
     also: tuple[str, ...] = ()  # other variables with its key
     elsewhere: str = ""  # of the environment, with another base URL, where its SDK looks for one
+    convention: str = ""  # as OpenTelemetry's conventions (gen_ai.provider.name) call it, where that is another name
     apis: tuple[str, ...] = ("openai-chat",)  # that it speaks: the first for questions, the last for agents
 
     @property
@@ -53,6 +54,7 @@ GOOGLE: Final = Service(
     name="google",
     url="https://generativelanguage.googleapis.com",
     title="Google",
+    convention="gcp.gemini",
     variable="GEMINI_API_KEY",  # ai.google.dev/gemini-api/docs/api-key
     also=("GOOGLE_API_KEY",),
     elsewhere="GOOGLE_GEMINI_BASE_URL",
@@ -64,8 +66,10 @@ SERVICES: Final = (
     Service(name="openrouter", url="https://openrouter.ai/api/v1", title="OpenRouter", variable="OPENROUTER_API_KEY"),
     Service(name="deepseek", url="https://api.deepseek.com/v1", title="DeepSeek", variable="DEEPSEEK_API_KEY"),
     Service(name="groq", url="https://api.groq.com/openai/v1", title="Groq", variable="GROQ_API_KEY"),
-    Service(name="mistral", url="https://api.mistral.ai/v1", title="Mistral", variable="MISTRAL_API_KEY"),
-    Service(name="x-ai", url="https://api.x.ai/v1", title="xAI", variable="XAI_API_KEY"),
+    Service(
+        name="mistral", url="https://api.mistral.ai/v1", title="Mistral", variable="MISTRAL_API_KEY", convention="mistral_ai"
+    ),
+    Service(name="x-ai", url="https://api.x.ai/v1", title="xAI", variable="XAI_API_KEY", convention="x_ai"),
     GOOGLE,
     Service(name="ollama", url="http://127.0.0.1:11434/v1", title="Ollama"),
     Service(name="lmstudio", url="http://127.0.0.1:1234/v1", title="LM Studio"),

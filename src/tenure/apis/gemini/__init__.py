@@ -67,6 +67,7 @@ class Gemini(Api):
 
     name = NAME
     body_key = "contents"
+    operation = "generate_content"
     content_key = "parts"
     result_key = "functionResponse"
     head_fields = ("systemInstruction", "tools")

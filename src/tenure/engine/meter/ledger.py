@@ -72,6 +72,17 @@ class Account(Struct, frozen=True, kw_only=True):
             pico_usd=self.pico_usd + other.pico_usd,
         )
 
+    def since(self, then: "Account") -> "Account":
+        """What the account gained since it was `then`."""
+        gained = {name: getattr(self.usage, name) - getattr(then.usage, name) for name in Usage.__struct_fields__}
+        return replace(
+            self,
+            calls=self.calls - then.calls,
+            unpriced=self.unpriced - then.unpriced,
+            usage=Usage(**gained),
+            pico_usd=self.pico_usd - then.pico_usd,
+        )
+
 
 class Refetched(Struct, frozen=True, kw_only=True):
     """What fetching things again took. All of it is in the agent's account already."""

@@ -3,16 +3,19 @@
 The uses of a session do not depend on any cut, so they are found once and serve all of them.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from tenure.engine.view.edit import Drop, Edit
+from tenure.engine.record.entry import Entry, Role
+from tenure.engine.record.index import Index
+from tenure.engine.view.edit import Commit, Drop, Edit
 from tenure.lab.events import At, CallLine, CommitLine, EditTarget, EntryLine, HarmLine, Line
 from tenure.lab.harm.edits import StepEdit, edits_of, judge_edit
 from tenure.lab.harm.holdings import Holdings
 from tenure.lab.harm.judge import WindowTrace, judge
-from tenure.lab.harm.passage import Message, of_line
+from tenure.lab.harm.passage import Message, of_entry, of_line
 from tenure.lab.harm.use import StepUse, uses
 
 HarmEvent = HarmLine | EditTarget
@@ -88,6 +91,30 @@ class Watch:
             )
             if line is not None:
                 yield line
+
+
+class RecordWatch:
+    """A record watched as it grows: what each of its steps needed of what had left before it. Mutable."""
+
+    def __init__(self) -> None:
+        self.needs: list[HarmLine] = []
+        self.entries = self.commits = 0  # taken in so far
+        self._index, self._watch = Index(), Watch()
+        self._waiting: deque[Commit] = deque()
+
+    def take(self, entries: Iterable[Entry], commits: Sequence[Commit]) -> None:
+        """The next entries, and all commits that were made so far. O(what is new)."""
+        self._waiting.extend(commits[self.commits :])
+        self.commits = len(commits)
+        for entry in entries:
+            while self._waiting and self._waiting[0].entries <= entry.n:
+                commit = self._waiting.popleft()
+                self._watch.commit(commit.n, commit.entries, commit.edits, recorded=commit.moment == "recorded")
+            self._index.grow(entry)
+            call = len(self._index.steps) - (entry.role is Role.ASSISTANT)
+            found = self._watch.message(of_entry(entry, self._index), call)
+            self.needs += (each for each in found if isinstance(each, HarmLine))
+            self.entries = entry.n + 1
 
 
 def watched(lines: Iterable[Line]) -> Iterator[Line | HarmEvent]:

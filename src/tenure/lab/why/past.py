@@ -1,7 +1,7 @@
 """What happened in a conversation, from a replay or from a store of our own."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
@@ -18,8 +18,7 @@ from tenure.engine.view.guard import Hold
 from tenure.errors import InputError
 from tenure.lab.bill import Watched, accounted
 from tenure.lab.events import CallLine, CommitLine, HarmLine, ReplayLine
-from tenure.lab.harm.passage import of_entry
-from tenure.lab.harm.watch import Watch
+from tenure.lab.harm.watch import RecordWatch
 from tenure.lab.loading import load
 from tenure.lab.replay import Options, SessionSource, replay
 from tenure.store.records import Conversation, Records
@@ -83,10 +82,12 @@ def kept(store: Records, conversation: Conversation, policy: Policy | None, budg
     """What a store has of a conversation: its own commits. `policy` is whose opinion is asked."""
     entries = tuple(whole_record(store, conversation))
     commits = store.commits(conversation.id)
+    watch = RecordWatch()
+    watch.take(entries, commits)
     return Past(
         entries=entries,
         commits=commits,
-        needs=_needs(entries, commits),
+        needs=tuple(watch.needs),
         budget=budget or Budget.stored(conversation.budget, otherwise=USUAL),
         policy=policy,
         model=conversation.model,
@@ -145,21 +146,6 @@ def _carry_out(session: Session, waiting: list[Commit], length: int) -> None:
     """The commits that were made when the record had so many entries."""
     while waiting and waiting[-1].entries <= length:
         session.commit(waiting.pop())
-
-
-def _needs(entries: Iterable[Entry], commits: Sequence[Commit]) -> tuple[HarmLine, ...]:
-    """As a replay is watched: what each step needed of what had left before it."""
-    index, watch = Index(), Watch()
-    waiting = list(reversed(commits))
-    needs: list[HarmLine] = []
-    for entry in entries:
-        while waiting and waiting[-1].entries <= entry.n:
-            commit = waiting.pop()
-            watch.commit(commit.n, commit.entries, commit.edits, recorded=commit.moment == "recorded")
-        index.grow(entry)
-        found = watch.message(of_entry(entry, index), call=len(index.steps) - (entry.role is Role.ASSISTANT))
-        needs += (each for each in found if isinstance(each, HarmLine))
-    return tuple(needs)
 
 
 def _commit(line: CommitLine) -> Commit:
