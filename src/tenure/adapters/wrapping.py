@@ -10,14 +10,15 @@ It fails open: whatever goes wrong here, the caller's own bytes are sent, and th
 """
 
 import copy
-from collections.abc import AsyncIterator, Callable, Iterator
-from functools import partial
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from functools import cache, partial
 from importlib import import_module
 from logging import getLogger
 from threading import Thread
 from typing import Any, Final, Literal, TypeVar
 
-import anyio.to_thread
+from anyio import to_thread
 
 from tenure.apis import endpoint_of
 from tenure.context.exchange import Exchange, Management
@@ -98,18 +99,45 @@ def _managed(http: Any, histories: Histories, owner: object) -> Any:
         raise InputError("client", f"one that speaks HTTP by {kits[0]}", " or ".join(KITS))
     if isinstance(http._transport, _Wrapped):
         raise InputError("client", "one that is wrapped already", "a client that is not")
-    made = _awaited if issubclass(type(http), kit.AsyncClient) else _blocking
+    kind = _awaited(kit) if issubclass(type(http), kit.AsyncClient) else _blocking(kit)
     copied = copy.copy(http)
-    copied._transport = made(kit)(http._transport, histories, owner)
-    copied._mounts = {key: each and made(kit)(each, histories, owner) for key, each in http._mounts.items()}
+    copied._transport = kind(http._transport, histories, owner)
+    copied._mounts = {key: each and kind(each, histories, owner) for key, each in http._mounts.items()}
     return copied
 
 
 class _Wrapped:
-    """What both transports are made of. The owner is held so that the connections it shares are not closed with it."""
+    """What both transports do, written once: only how they wait differs, in the methods that raise NotImplementedError here.
+
+    Those of the one that blocks never suspend, so that `_finished` runs what is written here to its end. The owner is held so that the connections it
+    shares are not closed with it.
+    """
+
+    kit: Any
 
     def __init__(self, inner: Any, histories: Histories, owner: object) -> None:
         self.inner, self.histories, self.owner = inner, histories, owner
+
+    async def respond(self, request: Any, raw: bytes) -> Any:
+        """The response to a request whose body has been read."""
+        exchange = await self.work(self.begin, request, raw)
+        if exchange is None:
+            return await self.send(request)
+        try:
+            while True:
+                response = await self.send(self._with(request, exchange.body))
+                if response.status_code == 200 or not exchange.refused(response.status_code):
+                    break
+                await self.leave(response)
+            if response.status_code == 200 and not response.headers.get("content-type", "").startswith(_STREAM):
+                return await self._whole(request, exchange, response)
+        except BaseException:
+            exchange.close()
+            raise
+        if response.status_code != 200:
+            exchange.close()
+            return response
+        return self._made(response, stream=self.streamed(self._relayed(request, exchange, response)))
 
     def begin(self, request: Any, raw: bytes) -> Exchange | None:
         """The exchange of a request; None where it passes through."""
@@ -129,21 +157,86 @@ class _Wrapped:
             LOG.exception("a request passes through as it is")
             return None
 
+    async def _whole(self, request: Any, exchange: Exchange, response: Any) -> Any:
+        """A reply in one piece, asked for again while it calls tools of ours."""
+        try:
+            while (out := await self.work(_guarded, exchange, partial(exchange.whole, await self.read(response)))) is None:
+                again = await self.send(self._with(request, exchange.body))
+                if again.status_code != 200:
+                    await self.leave(again)
+                    out = await self.work(exchange.give_up)
+                    break
+                response = again
+            return self._made(response, content=out)
+        finally:
+            exchange.close()
+            await self.leave(response)
 
-def sent(kit: Any, request: Any, body: bytes) -> Any:
-    """The request with another body; its own where that is the same."""
-    if body is request.content:
-        return request
-    headers = [(key, value) for key, value in request.headers.raw if key.lower() != b"content-length"]
-    return kit.Request(request.method, request.url, headers=headers, content=body, extensions=request.extensions)
+    async def _relayed(self, request: Any, exchange: Exchange, response: Any) -> AsyncGenerator[bytes, None]:
+        """A streamed reply; what follows a call of a tool of ours goes on where it ended."""
+        out: bytes | None = None
+        try:
+            while True:
+                pieces = self.pieces(response)
+                while (piece := await self.next(pieces)) is not None:
+                    yield _guarded(exchange, partial(exchange.take, piece)) or b""
+                out = await self.work(_guarded, exchange, exchange.end)
+                if out is None:
+                    await self.leave(response)
+                    response = await self.send(self._with(request, exchange.body))
+                    if response.status_code != 200:
+                        out = await self.work(exchange.give_up)
+                if out is not None:
+                    yield out
+                    return
+        finally:
+            if (
+                out is None
+            ):  # an SDK leaves a stream when it has seen the mark of its end; it may have been cancelled, so nothing is waited for first
+                _guarded(exchange, exchange.end)
+            exchange.close()
+            await self.leave(response)
 
+    def _with(self, request: Any, body: bytes) -> Any:
+        """The request with another body; itself where that is the same."""
+        if body is request.content:
+            return request
+        headers = [(key, value) for key, value in request.headers.raw if key.lower() != b"content-length"]
+        return self.kit.Request(request.method, request.url, headers=headers, content=body, extensions=request.extensions)
 
-def _headers(response: Any) -> list[tuple[bytes, bytes]]:
-    return [(key, value) for key, value in response.headers.raw if key.decode("latin-1").lower() not in _FRAMING]
+    def _made(self, response: Any, **body: Any) -> Any:
+        headers = [each for each in response.headers.raw if each[0].decode("latin-1").lower() not in _FRAMING]
+        return self.kit.Response(200, headers=headers, extensions=response.extensions, **body)
 
+    # --- How each waits
 
-def _is_stream(response: Any) -> bool:
-    return response.headers.get("content-type", "").startswith(_STREAM)
+    async def work(self, step: Callable[..., Any], *arguments: Any) -> Any:
+        """Do what may read or write the store."""
+        raise NotImplementedError
+
+    async def send(self, request: Any) -> Any:
+        """A response whose body is still to be read."""
+        raise NotImplementedError
+
+    async def read(self, response: Any) -> bytes:
+        """A response's body, whole."""
+        raise NotImplementedError
+
+    async def leave(self, response: Any) -> None:
+        """Let go of a response."""
+        raise NotImplementedError
+
+    def pieces(self, response: Any) -> Any:
+        """The pieces of a response's body, for `next`."""
+        raise NotImplementedError
+
+    async def next(self, pieces: Any) -> bytes | None:
+        """The next piece; None behind the last."""
+        raise NotImplementedError
+
+    def streamed(self, pieces: AsyncGenerator[bytes, None]) -> Any:
+        """A response's body that is read as it comes."""
+        raise NotImplementedError
 
 
 def _guarded(exchange: Exchange, step: Callable[[], bytes | None]) -> bytes | None:
@@ -155,162 +248,69 @@ def _guarded(exchange: Exchange, step: Callable[[], bytes | None]) -> bytes | No
         return exchange.give_up()
 
 
+def _finished(coroutine: Any) -> Any:
+    """What a coroutine returns that never suspends."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value
+    raise AssertionError("it waits for an event loop")
+
+
+@cache
 def _blocking(kit: Any) -> Any:
     """A transport for clients that block."""
 
+    class BlockingStream(kit.SyncByteStream):
+        def __init__(self, pieces: AsyncGenerator[bytes, None]) -> None:
+            self.pieces = pieces
+
+        def __iter__(self) -> Iterator[bytes]:
+            with suppress(StopAsyncIteration):
+                while True:
+                    yield _finished(self.pieces.__anext__())
+
+        def close(self) -> None:
+            _finished(self.pieces.aclose())
+
     class BlockingTransport(_Wrapped, kit.BaseTransport):
         def handle_request(self, request: Any) -> Any:
-            raw: bytes = request.read()
-            exchange = self.begin(request, raw)
-            if exchange is None:
-                return self.inner.handle_request(request)
-            try:
-                response = self._ask(request, exchange)
-            except BaseException:
-                exchange.close()
-                raise
-            if response.status_code != 200:
-                exchange.close()
-                return response
-            if _is_stream(response):
-                stream: Any = BlockingStream(self._relayed(request, exchange, response))
-                return kit.Response(200, headers=_headers(response), stream=stream, extensions=response.extensions)
-            return self._whole(request, exchange, response)
-
-        def _ask(self, request: Any, exchange: Exchange) -> Any:
-            while True:
-                response = self.inner.handle_request(sent(kit, request, exchange.body))
-                if response.status_code == 200 or not exchange.refused(response.status_code):
-                    return response
-                response.close()
-
-        def _whole(self, request: Any, exchange: Exchange, response: Any) -> Any:
-            try:
-                while True:
-                    content = response.read()
-                    out = _guarded(exchange, partial(exchange.whole, content))
-                    if out is not None:
-                        return kit.Response(200, headers=_headers(response), content=out, extensions=response.extensions)
-                    again = self.inner.handle_request(sent(kit, request, exchange.body))
-                    if again.status_code != 200:
-                        again.close()
-                        out = exchange.give_up()
-                        return kit.Response(200, headers=_headers(response), content=out, extensions=response.extensions)
-                    response = again
-            finally:
-                response.close()
-                exchange.close()
-
-        def _relayed(self, request: Any, exchange: Exchange, response: Any) -> Iterator[bytes]:
-            out: bytes | None = None
-            try:
-                while True:
-                    for piece in response.iter_bytes():
-                        yield _guarded(exchange, partial(exchange.take, piece)) or b""
-                    out = _guarded(exchange, exchange.end)
-                    if out is not None:
-                        yield out
-                        return
-                    response.close()
-                    response = self.inner.handle_request(sent(kit, request, exchange.body))
-                    if response.status_code != 200:
-                        yield (out := exchange.give_up())
-                        return
-            finally:
-                response.close()
-                if out is None:  # an SDK leaves a stream when it has seen the mark of its end
-                    _guarded(exchange, exchange.end)
-                exchange.close()
+            return _finished(self.respond(request, request.read()))
 
         def close(self) -> None:
             self.inner.close()
 
-    class BlockingStream(kit.SyncByteStream):
-        def __init__(self, pieces: Any) -> None:
-            self.pieces = pieces
+        async def work(self, step: Callable[..., Any], *arguments: Any) -> Any:
+            return step(*arguments)
 
-        def __iter__(self) -> Iterator[bytes]:
-            return self.pieces
+        async def send(self, request: Any) -> Any:
+            return self.inner.handle_request(request)
 
-        def close(self) -> None:
-            self.pieces.close()
+        async def read(self, response: Any) -> bytes:
+            return response.read()
 
+        async def leave(self, response: Any) -> None:
+            response.close()
+
+        def pieces(self, response: Any) -> Any:
+            return response.iter_bytes()
+
+        async def next(self, pieces: Any) -> bytes | None:
+            return next(pieces, None)
+
+        def streamed(self, pieces: AsyncGenerator[bytes, None]) -> Any:
+            return BlockingStream(pieces)
+
+    BlockingTransport.kit = kit
     return BlockingTransport
 
 
+@cache
 def _awaited(kit: Any) -> Any:
     """The same for clients that are awaited; what reads or writes the store runs in a thread."""
-    thread = anyio.to_thread.run_sync
-
-    class AwaitedTransport(_Wrapped, kit.AsyncBaseTransport):
-        async def handle_async_request(self, request: Any) -> Any:
-            raw: bytes = await request.aread()
-            exchange = await thread(self.begin, request, raw)
-            if exchange is None:
-                return await self.inner.handle_async_request(request)
-            try:
-                response = await self._ask(request, exchange)
-            except BaseException:
-                exchange.close()
-                raise
-            if response.status_code != 200:
-                exchange.close()
-                return response
-            if _is_stream(response):
-                stream: Any = AwaitedStream(self._relayed(request, exchange, response))
-                return kit.Response(200, headers=_headers(response), stream=stream, extensions=response.extensions)
-            return await self._whole(request, exchange, response)
-
-        async def _ask(self, request: Any, exchange: Exchange) -> Any:
-            while True:
-                response = await self.inner.handle_async_request(sent(kit, request, exchange.body))
-                if response.status_code == 200 or not exchange.refused(response.status_code):
-                    return response
-                await response.aclose()
-
-        async def _whole(self, request: Any, exchange: Exchange, response: Any) -> Any:
-            try:
-                while True:
-                    content = await response.aread()
-                    out = await thread(_guarded, exchange, partial(exchange.whole, content))
-                    if out is not None:
-                        return kit.Response(200, headers=_headers(response), content=out, extensions=response.extensions)
-                    again = await self.inner.handle_async_request(sent(kit, request, exchange.body))
-                    if again.status_code != 200:
-                        await again.aclose()
-                        out = await thread(exchange.give_up)
-                        return kit.Response(200, headers=_headers(response), content=out, extensions=response.extensions)
-                    response = again
-            finally:
-                await response.aclose()
-                exchange.close()
-
-        async def _relayed(self, request: Any, exchange: Exchange, response: Any) -> AsyncIterator[bytes]:
-            out: bytes | None = None
-            try:
-                while True:
-                    async for piece in response.aiter_bytes():
-                        yield _guarded(exchange, partial(exchange.take, piece)) or b""
-                    out = await thread(_guarded, exchange, exchange.end)
-                    if out is not None:
-                        yield out
-                        return
-                    await response.aclose()
-                    response = await self.inner.handle_async_request(sent(kit, request, exchange.body))
-                    if response.status_code != 200:
-                        yield (out := await thread(exchange.give_up))
-                        return
-            finally:
-                if out is None:
-                    _guarded(exchange, exchange.end)
-                exchange.close()
-                await response.aclose()
-
-        async def aclose(self) -> None:
-            await self.inner.aclose()
 
     class AwaitedStream(kit.AsyncByteStream):
-        def __init__(self, pieces: Any) -> None:
+        def __init__(self, pieces: AsyncGenerator[bytes, None]) -> None:
             self.pieces = pieces
 
         def __aiter__(self) -> AsyncIterator[bytes]:
@@ -319,4 +319,33 @@ def _awaited(kit: Any) -> Any:
         async def aclose(self) -> None:
             await self.pieces.aclose()
 
+    class AwaitedTransport(_Wrapped, kit.AsyncBaseTransport):
+        async def handle_async_request(self, request: Any) -> Any:
+            return await self.respond(request, await request.aread())
+
+        async def aclose(self) -> None:
+            await self.inner.aclose()
+
+        async def work(self, step: Callable[..., Any], *arguments: Any) -> Any:
+            return await to_thread.run_sync(step, *arguments)
+
+        async def send(self, request: Any) -> Any:
+            return await self.inner.handle_async_request(request)
+
+        async def read(self, response: Any) -> bytes:
+            return await response.aread()
+
+        async def leave(self, response: Any) -> None:
+            await response.aclose()
+
+        def pieces(self, response: Any) -> Any:
+            return response.aiter_bytes()
+
+        async def next(self, pieces: Any) -> bytes | None:
+            return await anext(pieces, None)
+
+        def streamed(self, pieces: AsyncGenerator[bytes, None]) -> Any:
+            return AwaitedStream(pieces)
+
+    AwaitedTransport.kit = kit
     return AwaitedTransport
