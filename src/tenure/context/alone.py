@@ -1,6 +1,7 @@
-"""One thread at a time: a context is changed by its methods, and a second thread that comes in between is told so."""
+"""One thread at a time: a context is changed by its methods, and a second thread that comes in between is told so. An event loop hands them to one."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -28,3 +29,13 @@ def alone(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P],
             self.turn.release()
 
     return called
+
+
+def in_thread(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """A method to be awaited, which runs in a thread, so that an event loop goes on while it waits for a model or a store."""
+
+    @wraps(method)
+    async def awaited(self: S, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.to_thread(method, self, *args, **kwargs)
+
+    return awaited

@@ -10,7 +10,6 @@ Every message is stored before anything else happens, and a commit before the re
 moment goes on where it was: `Context(store=…, conversation=context.conversation)`.
 """
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from threading import RLock
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from tenure.apis import APIS, USUAL, DialectName
 from tenure.apis.json_text import Message
 from tenure.apis.sdk import plain
-from tenure.context.alone import alone
+from tenure.context.alone import alone, in_thread
 from tenure.context.answers import Answers
 from tenure.context.durable_session import DurableSession
 from tenure.context.intake import Intake
@@ -280,34 +279,6 @@ class Context:
         request = self._requests.next_request(tools, fields, annotate=annotate, notes=notes, queued=self.queued)
         return self._requests.body(request)
 
-    async def arequest(
-        self, *, tools: Iterable[Mapping[str, Any] | object] = (), annotate: bool = True, notes: str = "", **fields: Any
-    ) -> dict[str, Any]:
-        """`request` in a thread, so that an event loop goes on while a planner, a summariser or a store is waited for."""
-        return await asyncio.to_thread(partial(self.request, tools=tools, annotate=annotate, notes=notes, **fields))
-
-    async def aextend(self, messages: Iterable[Message | object]) -> None:
-        """`extend` in a thread: a digest of what is large is asked for, and the store written."""
-        await asyncio.to_thread(self.extend, messages)
-
-    async def aappend(self, reply: Message | object) -> None:
-        """`append` in a thread."""
-        await asyncio.to_thread(self.append, reply)
-
-    async def asettle(self, moment: Moment = "turn-end") -> Decision:
-        """`settle` in a thread."""
-        return await asyncio.to_thread(self.settle, moment)
-
-    async def acollect(self, model: "Model", *, aim: int = 0) -> "Answered | None":
-        """`collect` in a thread."""
-        return await asyncio.to_thread(partial(self.collect, model, aim=aim))
-
-    async def ahandoff(
-        self, model: "Model", *, focus: str = "", room: int = 100_000, rules: Mapping[str, str] | None = None
-    ) -> "Answered | None":
-        """`handoff` in a thread."""
-        return await asyncio.to_thread(partial(self.handoff, model, focus=focus, room=room, rules=rules))
-
     @alone
     def settle(self, moment: Moment = "turn-end") -> Decision:
         """Do what pays at a safe boundary between calls: "turn-end", "task-boundary" or "idle" (when a cold cache makes it cheap)."""
@@ -337,6 +308,10 @@ class Context:
         reply that is no brief leaves everything as it was, and so does a model that fails (ModelError).
         """
         return self._carried_out(self._helpers.handoff(model, focus=focus, room=room, rules=rules))
+
+    # The same, awaited: each waits for a model or the store.
+    aextend, aappend, arequest = in_thread(extend), in_thread(append), in_thread(request)
+    asettle, acollect, ahandoff = in_thread(settle), in_thread(collect), in_thread(handoff)
 
     @alone
     def bill(self, spent: Spent) -> None:
