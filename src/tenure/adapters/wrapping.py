@@ -103,6 +103,10 @@ def _managed(http: Any, histories: Histories, owner: object) -> Any:
     copied = copy.copy(http)
     copied._transport = kind(http._transport, histories, owner)
     copied._mounts = {key: each and kind(each, histories, owner) for key, each in http._mounts.items()}
+    if (
+        per_loop := getattr(http, "_client_for_running_loop", None)
+    ) is not None:  # Google's: connections of one event loop are no other's
+        copied._client_for_running_loop = lambda: _managed(per_loop(), histories, owner)
     return copied
 
 
