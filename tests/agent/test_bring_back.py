@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from holding import Outside, call, folder, heard, of, open_agent, says
 
-from tenure.agent.events import CallDone, CallStarted, Recalled
+from tenure.agent.events import CallDone, CallStarted, Noticed, Recalled
 from tenure.agent.session import Agent
 from tenure.apis import APIS
 from tenure.apis.json_text import dump, load
@@ -75,3 +75,25 @@ def test_what_the_window_shows_is_not_brought_back(tmp_path: Path) -> None:
         await agent.close()
 
     asyncio.run(play())
+
+
+@pytest.mark.parametrize("look_back", [True, False])
+def test_what_left_and_fits_a_prompt_is_named_to_the_model_where_that_is_wanted(look_back: bool, tmp_path: Path) -> None:
+    told = "".join(f"retry_after_seconds {n} of the backoff in the scheduler is doubled\n" for n in range(60))
+    replies = (*script()[:-1], says("I know."), says("As before."))
+    outside = Outside(folder(tmp_path, a_py=told, b_py=LONG.upper(), c_py=LONG.title()), *replies)
+    sent: list[bytes] = []
+    speak = outside.speaker.speak
+    outside.speaker.speak = lambda body: (sent.append(body), speak(body))[1]
+
+    async def play() -> list:
+        agent = await open_agent(outside, policy="cwl", clip=0, budget=Budget(ceiling=6_000), look_back=look_back)
+        await heard(agent, "Read all.")
+        events = await heard(agent, "Why is retry_after_seconds doubled in the backoff of the scheduler?")
+        events += await heard(agent, "Go on.")
+        await agent.close()
+        return events
+
+    said = [each.text for each in of(asyncio.run(play()), Noticed)]
+    assert [b"may fit this task: read:1@" in body for body in sent[-2:]] == [look_back, False]
+    assert said == (["fits what you ask, and left the window: read:1; the model is told"] if look_back else [])

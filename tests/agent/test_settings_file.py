@@ -104,9 +104,9 @@ def test_a_session_that_goes_on_keeps_what_it_was_held_to(tmp_path: Path) -> Non
 def test_what_is_shown_of_a_setting_can_be_written_again(setting) -> None:
     written = {
         "limits": "48k", "mode": "edits", "servers": "servers.json", "handoff_at": "120k", "digest_above": "9000", "clip": "2000",
-        "policy": "tiered", "compat": "paper", "gate": "selfgc-paper", "theme": "light", "handoff": "middle-out", "allowance": "7",
+        "policy": "tiered", "compat": "paper", "gate": "selfgc-paper", "theme": "light", "handoff": "middle-out", "embeddings": "minilm", "allowance": "7",
     }  # fmt: skip
-    switches = ("notes", "episodes", "sandbox", "network", "snapshots", "follow_links")
+    switches = ("notes", "episodes", "sandbox", "network", "snapshots", "follow_links", "look_back")
     text = "off" if setting.name in switches else written.get(setting.field.partition(".")[0], "something")
     settings = changed(Settings(folder=Path()), {setting.name: text})
     assert changed(Settings(folder=Path()), {setting.name: shown(settings, setting)}) == settings

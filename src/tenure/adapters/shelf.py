@@ -20,6 +20,7 @@ from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.policies import DEFAULT, policy_named
 from tenure.engine.record.query import CAP, Query, RecallFacts
 from tenure.engine.record.recall import LEAST, answer
+from tenure.engine.record.search import Nearest
 from tenure.engine.record.visible import visible
 from tenure.errors import InputError
 from tenure.lab.audit.audit import AuditRequest, audit
@@ -61,7 +62,15 @@ class Shelf:
     `current` is the folder whose sessions are meant where none is named. Mutable only in what it remembers of sessions it has read.
     """
 
-    def __init__(self, where: Surroundings, folders: Sequence[Path], count: Tokenizer, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        where: Surroundings,
+        folders: Sequence[Path],
+        count: Tokenizer,
+        now: Callable[[], float],
+        nearest: Nearest | None = None,
+    ) -> None:
+        self._nearest = nearest
         self._where, self._folders, self._count, self._now = where, tuple(folders), count, now
         self._seen: dict[tuple[str, float], Glimpse | None] = {}
         self._loaded: dict[tuple[str, float], Loaded] = {}
@@ -187,6 +196,7 @@ class Shelf:
             now=self._now,
             opened=opened,
             sources=lambda: sources_of(address),
+            nearest=self._nearest,
         )
         return visible(text)
 

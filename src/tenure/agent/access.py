@@ -25,7 +25,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenure.agent.catalogue import ModelChoice, is_scripted, script_path
+from tenure.agent.catalogue import ModelChoice, chosen, is_scripted, script_path, url_elsewhere
 from tenure.apis import APIS
 from tenure.errors import InputError
 from tenure.extras import NotInstalled, is_installed
@@ -34,8 +34,11 @@ from tenure.models.speaker import SdkSpeaker, Speaker
 
 if TYPE_CHECKING:
     from tenure.agent.settings import World
+    from tenure.models.embedding import Embedding, Nearness
+    from tenure.store.vectors import Vectors
 
 FILE: Final = "keys.toml"
+_EMBEDDINGS: Final = "off, minilm, or a model behind an API that is compatible with OpenAI's, such as openai:text-embedding-3-small or ollama:nomic-embed-text"
 _LARGEST_FILE: Final = 65_536  # bytes
 # Besides a key, what the SDK of Anthropic finds credentials by: a token, a profile, a workload's identity.
 _OTHER_WAYS: Final = tuple(f"ANTHROPIC_{each}" for each in ("AUTH_TOKEN", "PROFILE", "CONFIG_DIR", "FEDERATION_RULE_ID"))
@@ -245,3 +248,32 @@ def speaker_of(choice: ModelChoice, world: "World", folder: Path, *, done: int =
     if key is None and not has_other_way(choice, world.environment, world.home):
         raise UnusableModel(f"there is no key for {choice.spec}: {keys}")
     return choice, SdkSpeaker(choice.name, choice.api, base_url=choice.base_url or None, api_key=key, keys=keys)
+
+
+MINILM: Final = "minilm"  # the model of the extra `embeddings`, on this machine
+
+
+def check_embedding(spec: str) -> None:
+    """Raises InputError for what names no model that embeds texts."""
+    if spec not in ("", "off", MINILM) and chosen(spec).api not in OPENAI.apis:
+        raise InputError("embeddings", repr(spec), _EMBEDDINGS)
+
+
+def nearness(spec: str, world: "World", vectors: "Vectors", *, patience_s: float = 0.0) -> "Nearness | None":
+    """What ranks texts by meaning, with the model of that name, which is opened when it is first asked; None for an empty name. Raises InputError."""
+    check_embedding(spec)
+    if spec in ("", "off"):
+        return None
+    from tenure.models.embedding import EndpointEmbedding, Nearness
+
+    def opened() -> "Embedding":
+        if spec == MINILM:
+            from tenure.models.minilm import MiniLm
+
+            return MiniLm()
+        choice = chosen(spec, base_url=url_elsewhere(spec, world.environment))
+        key = key_for(choice, world.environment, configuration_folder(world.environment, world.home))
+        url = choice.base_url or OPENAI.url
+        return EndpointEmbedding(spec, choice.name, base_url=url, api_key=key)
+
+    return Nearness(opened, vectors, now=world.seconds, patience_s=patience_s)

@@ -51,6 +51,7 @@ class Loop:
         self._helping = parts.helping
         self._allowance, self._reserve, self._seconds = parts.settings.allowance, parts.choice.reserve, parts.world.seconds
         self._tools, self._fields, self._say, self._stop = tools, parts.fields, say, stop
+        self._looks_back = parts.settings.look_back
         self._window = ModelWindow.of(recorder.context.session.setup.budget)
         self._text = ""
         self._steps = 0
@@ -64,6 +65,8 @@ class Loop:
             self._recorder.unresolved(self._recorder.unanswered, INTERRUPTED)
             entry = self._recorder.human(text, images) if text or images else -1
             self._say(TurnStarted(text=text, entry=entry))
+            if self._looks_back and text and (fits := await self._notes.look_back(text)):
+                self._say(Noticed(text=f"fits what you ask, and left the window: {fits}; the model is told"))
             reason, why = await self._play()
             if reason == "done":
                 self._recorder.settle("turn-end")

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from msgspec.structs import replace
 
-from tenure.agent.access import UnusableModel, available, configuration_folder, speaker_of, state_folder
+from tenure.agent.access import UnusableModel, available, configuration_folder, nearness, speaker_of, state_folder
 from tenure.agent.admission.git_program import GitRepository
 from tenure.agent.admission.place import Place, place_on_disk
 from tenure.agent.admission.prompt import Admitted, Manner, admit
@@ -44,7 +44,9 @@ from tenure.models.hosts import is_known, is_whole
 from tenure.models.speaker import Speaker
 from tenure.store.records import OWN_STORE, Conversation, Records
 from tenure.store.spills import Spills
+from tenure.store.vectors import Vectors
 
+EMBEDDING_S: Final = 3.0  # that one search waits for texts that are not embedded yet
 _LARGEST: Final = 16 * 2**20  # bytes of a file of MCP servers
 
 
@@ -325,6 +327,7 @@ def _context(
         middle_out=settings.handoff == MIDDLE_OUT,
         digest=model_in_role("digest", choice, speaker, settings, world, helping),
         digest_above=settings.digest_above,
+        nearest=nearness(settings.embeddings, world, Vectors.beside(store.spills.folder), patience_s=EMBEDDING_S),
         store=store,
         conversation=sheet.id if sheet is not None else "",
         model=choice.name,

@@ -20,7 +20,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenure.agent.access import configuration_folder
+from tenure.agent.access import check_embedding, configuration_folder
 from tenure.agent.approval import Mode
 from tenure.agent.settings import MIDDLE_OUT, SETTINGS_FILE, Settings, World
 from tenure.engine.clip.setting import FEWEST
@@ -130,6 +130,14 @@ def _compat(_: str, text: str) -> str:
     return _one_of(*COMPAT)("compat", text)
 
 
+def _embeddings(where: str, text: str) -> str:
+    try:
+        check_embedding(text)
+    except InputError as error:
+        raise InputError(where, repr(text), error.allowed) from None
+    return "" if text == "off" else text
+
+
 _ROLE: Final = "off, same, helper or MODEL"
 _TOKENS: Final = "80k, or 50% of the model's window"
 
@@ -153,6 +161,8 @@ SETTINGS: Final = (
     Setting(name="planner", form=_ROLE, about="the model that plans what leaves (Self-GC)", field="planner", read=_text),
     Setting(name="digest", form=_ROLE, about="the model that says what a very large result holds", field="digest", read=_text),
     Setting(name="digest_above", form="8k", about="results of more tokens are digested", field="digest_above", read=_amount, by_project=True),
+    Setting(name="embeddings", form="off, minilm or MODEL", about="the model by which history is searched by meaning too", field="embeddings", read=_embeddings),
+    Setting(name="look_back", form="on or off", about="tell the model what left the window and fits a prompt", field="look_back", read=_switch, by_project=True),
     Setting(name="cache_life", form="1h", about="how long the provider keeps a prefix", field="cache_life", read=_text),
     Setting(name="approve", form=", ".join(Mode), about="what needs no approval", field="mode", read=lambda where, text: Mode(_one_of(*Mode)(where, text))),
     Setting(name="sandbox", form="on or off", about="run every command in a sandbox", field="sandbox", read=_switch, at_start=True),

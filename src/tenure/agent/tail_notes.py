@@ -16,6 +16,7 @@ from tenure.agent.approval import Mode, Permissions
 from tenure.agent.recorder import Recorder
 from tenure.engine.meter.gauge import CRITICAL, WARN, Gauge, Severity, severity
 from tenure.engine.record.episodes import EpisodeType
+from tenure.engine.record.fitting import fits_note
 from tenure.engine.record.index import Index
 from tenure.engine.view.guard import ACTIVE_SHARE
 from tenure.engine.view.project import Projection
@@ -28,16 +29,22 @@ class TailNotes:
         self._recorder, self._repository, self._permissions, self._alone = recorder, repository, permissions, alone
         # Signed reasoning may hold only behind what it was thought behind: then notes become a part of the past.
         self._bound = recorder.context.rules.thinking == "prefix_bound"
-        self._git = self._written = ""
+        self._git = self._written = self._fits = ""
 
     async def ask_git(self) -> None:
         """Ask what state the folder is in. Never raises; bounded by git's own time limit."""
         if self._repository is not None:
             self._git = git_note(await asyncio.to_thread(self._repository.status))
 
+    async def look_back(self, task: str) -> str:
+        """Look for what left and fits a task; the next request says so. What it says, empty where nothing fits."""
+        found = await asyncio.to_thread(self._recorder.context.fitting, task)
+        self._fits = fits_note(found)
+        return ", ".join(fit.object for fit in found)
+
     def now(self) -> str:
         """What the next request says at its tail. Where that must be a part of the past it is written there, once while it is the same."""
-        text = self._text()
+        text, self._fits = self._text(), ""
         if not self._bound:
             return text
         if text and text != self._written:
@@ -59,7 +66,7 @@ class TailNotes:
             unmet=self._recorder.unmet,
             alone=self._alone,
         )
-        return tail_note(self._git, [each.text for each in said] + [PLAN] * (self._permissions.mode is Mode.PLAN))
+        return tail_note(self._git, [self._fits] + [each.text for each in said] + [PLAN] * (self._permissions.mode is Mode.PLAN))
 
 
 OPEN_CALLS: Final = 40  # replies that one episode may take before that is critical by itself

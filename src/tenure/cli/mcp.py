@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from tenure.adapters.shelf import Shelf
+from tenure.cli.options import EmbeddingsOption, nearness
 from tenure.engine.meter.tokens import o200k
 from tenure.logs.places.here import here
 
@@ -18,6 +19,7 @@ def mcp(
             metavar="PLACE...", help="Stores, session files or folders of them, beside the places of the tools on this machine."
         ),
     ] = None,
+    embeddings: EmbeddingsOption = "",
 ) -> None:
     """Serve the sessions on this machine to an agent: recall, search, audit, why, forget. Speaks MCP on standard input and output.
 
@@ -29,4 +31,4 @@ def mcp(
     """
     from tenure.adapters.mcp_server import mcp_server
 
-    mcp_server(Shelf(here(), places or (), o200k(), monotonic)).run("stdio")
+    mcp_server(Shelf(here(), places or (), o200k(), monotonic, nearness(embeddings))).run("stdio")

@@ -18,6 +18,7 @@ from tenure.errors import StoreError
 
 if TYPE_CHECKING:
     from tenure.agent.settings import Settings
+    from tenure.models.embedding import Nearness
 
 DEFAULT_CEILING: Final = "80k"  # CWL paper, section 5: where the cost fell and accuracy did not
 STDOUT: Final = "-"
@@ -37,6 +38,15 @@ BaseUrl = Annotated[str, typer.Option(metavar="URL", help="The address of a comp
 Fields = Annotated[
     str,
     typer.Option(metavar="JSON", help='More settings of the provider\'s API, such as {"reasoning": {"effort": "low"}}.'),
+]
+EmbeddingsOption = Annotated[
+    str,
+    typer.Option(
+        "--embeddings",
+        metavar="MODEL",
+        envvar="TENURE_EMBEDDINGS",
+        help="Search words by meaning too: minilm (on this machine), openai:text-embedding-3-small, ollama:nomic-embed-text, …",
+    ),
 ]
 StoreAt = Annotated[str, typer.Option(metavar="PLACE", help="Where sessions are stored: a file or a database URL.")]
 Light = Annotated[bool, typer.Option("--light", help="Use the light theme.")]
@@ -259,3 +269,15 @@ def output(path: str) -> Generator[IO[bytes] | None]:
             raise
         except OSError as error:
             raise StoreError(f"{path}: cannot be written ({error.strerror or error})") from error
+
+
+def nearness(spec: str) -> "Nearness | None":
+    """What ranks texts by meaning; None for an empty name. Vectors are kept in the user's state folder. Raises InputError."""
+    if not spec:
+        return None
+    from tenure.agent import access
+    from tenure.agent.settings import World
+    from tenure.store.vectors import Vectors
+
+    world = World()
+    return access.nearness(spec, world, Vectors(access.state_folder(world.environment, world.home) / "sessions.vectors"))

@@ -13,6 +13,7 @@ import typer
 from msgspec.structs import replace
 
 from tenure.apis.media import medium_bytes
+from tenure.cli.options import EmbeddingsOption, nearness
 from tenure.cli.words import plain as words_plain
 from tenure.engine.lifecycle.budget import parse_tokens
 from tenure.engine.meter.tokens import o200k
@@ -46,6 +47,7 @@ def recall(
     cap: Annotated[
         str, typer.Option(metavar="TOKENS", help="Print at most this many tokens, such as 10k; the end says how to get the rest.")
     ] = "",
+    embeddings: EmbeddingsOption = "",
     as_bytes: Annotated[bool, typer.Option("--raw", help="Print the original bytes and nothing else.")] = False,
 ) -> None:
     """Print what a handle names, or find where a session speaks of something.
@@ -75,7 +77,17 @@ def recall(
         _write(opened(spill) if spill else iter((raw(of.index, of.read, handle, medium=medium_bytes),)))
         return
     query = replace(query, handle=handle)
-    text = answer(loaded.index, loaded.read, query, count=o200k(), cap=most, now=monotonic, opened=opened, sources=sources)
+    text = answer(
+        loaded.index,
+        loaded.read,
+        query,
+        count=o200k(),
+        cap=most,
+        now=monotonic,
+        opened=opened,
+        sources=sources,
+        nearest=nearness(embeddings),
+    )
     typer.echo(visible(text))
 
 

@@ -11,10 +11,12 @@ from tenure.context.durable_session import DurableSession
 from tenure.engine.meter.media import media_tokens
 from tenure.engine.record.entry import Entry, ToolCall
 from tenure.engine.record.episodes import ToolAnswer
+from tenure.engine.record.fitting import Fit, fitting
 from tenure.engine.record.index import NONE, Index, Span, index_of
 from tenure.engine.record.query import Query
 from tenure.engine.record.recall import Original, answer, described, media_of, respond
-from tenure.engine.record.tools import is_delimiter, is_notes, is_recall
+from tenure.engine.record.search import Nearest
+from tenure.engine.record.tools import is_delimiter, is_notes, is_recall, is_virtual
 from tenure.engine.view.guard import RECALL_SHARE
 from tenure.errors import InputError
 
@@ -26,8 +28,9 @@ PAGE: Final = 32  # entries read at once from a store
 class Answers:
     """What our tools answer. The session is only read."""
 
-    def __init__(self, durable: DurableSession, api: Api, *, cap: int) -> None:
-        """`cap` is what one recall may weigh in o200k tokens."""
+    def __init__(self, durable: DurableSession, api: Api, *, cap: int, nearest: Nearest | None = None) -> None:
+        """`cap` is what one recall may weigh in o200k tokens, `nearest` a model of meaning."""
+        self._nearest = nearest
         self._durable, self._session, self._store = durable, durable.session, durable.store
         self._api, self._count, self._cap = api, durable.session.count, cap
         self._sources: dict[str, Index] = {}
@@ -67,7 +70,14 @@ class Answers:
             now=monotonic,
             opened=self._store.spills.open,
             sources=self.sources,
+            nearest=self._nearest,
         )
+
+    def fitting(self, words: str) -> tuple[Fit, ...]:
+        """Results that left the view, whole or in part, and fit some words."""
+        spans = self._session.index.spans
+        gone = [span for span in spans if span.result is not None and not is_virtual(span.tool) and not self._stands(span.result)]
+        return fitting(self._session.index, self.history(), words, gone, self._nearest)
 
     def _recorded(self, wanted: ToolCall) -> tuple[tuple[int, int], ToolCall] | None:
         """The newest recorded call that is `wanted`."""
@@ -92,6 +102,7 @@ class Answers:
             now=monotonic,
             opened=self._store.spills.open,
             sources=self.sources,
+            nearest=self._nearest,
         )
 
     def _room(self) -> int:

@@ -40,7 +40,9 @@ from tenure.engine.planners.selfgc.setting import SelfGc
 from tenure.engine.policies import PolicyName
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import ToolCall
+from tenure.engine.record.fitting import Fit
 from tenure.engine.record.query import CAP, Query
+from tenure.engine.record.search import Nearest
 from tenure.engine.record.tools import Kinds, ToolKind
 from tenure.engine.view.edit import Commit, Moment
 from tenure.engine.view.guard import Hold, HoldKind
@@ -94,6 +96,7 @@ class Context:
         notes: bool | None = None,
         digest: "Model | None" = None,
         digest_above: int = 8_000,
+        nearest: Nearest | None = None,
         instructions: Mapping[str, str] | None = None,
         markers: bool | None = None,
         base_url: str = "",
@@ -117,6 +120,8 @@ class Context:
 
         Tool results of more than `clip` o200k tokens are shown clipped to as many from their birth; 0 shows all whole. Of those of more than
         `digest_above`, the model `digest` is asked what they say, in 150 words; what it says stands in the clip, labelled as its words.
+
+        With `nearest` (such as `tenure.models.embedding.Nearness`) `recall` ranks what words are looked for by their meaning too.
 
         `notes` offers the agent a tool to write down what it must not lose: its notes stand in every view.
 
@@ -194,7 +199,7 @@ class Context:
         self._requests = Requests(
             durable, api, self._helpers, refusals, tools, model=sheet.model, on_decision=on_decision, clock=clock
         )
-        self._answers = Answers(durable, api, cap=recall_cap)
+        self._answers = Answers(durable, api, cap=recall_cap, nearest=nearest)
 
     @property
     def arm(self) -> Arm:
@@ -403,6 +408,10 @@ class Context:
         """
         query = Query(handle=handle, path=path, words=words, pattern=pattern, lines=lines)
         return self._answers.recall(query, cap)
+
+    def fitting(self, words: str) -> tuple[Fit, ...]:
+        """Results that left the window and fit some words, such as what a person asks for now; at most three, and mostly none."""
+        return self._answers.fitting(words)
 
     @alone
     def pin(self, object_: str = "", *, text: str = "") -> str:

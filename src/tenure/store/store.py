@@ -40,6 +40,7 @@ from tenure.store.records import (
 )
 from tenure.store.soundness import missing, wrongs
 from tenure.store.spills import Spills
+from tenure.store.vectors import Vectors
 
 _GONE: Final = re.compile(r"no such table|UndefinedTable|relation .* does not exist")
 PAGE: Final = 64  # entries read at a time
@@ -244,6 +245,7 @@ class Store(Records):
         if spills:
             spills -= {spill.sha256 for (id_,) in self._select(tables.CONVERSATION_IDS) for spill in self._spills_of(id_)}
         self.spills.forget(gone, spills)
+        Vectors.beside(self.spills.folder).forget()
         return gone
 
     def _spills_of(self, conversation_id: str) -> list[Spill]:

@@ -34,7 +34,7 @@ from tenure.engine.record.index import NONE, Index, Span
 from tenure.engine.record.objects import Handle, parse_handle
 from tenure.engine.record.query import CAP, Query
 from tenure.engine.record.quotation import enclosed, in_quotes
-from tenure.engine.record.search import Hit, Hits, Now, search
+from tenure.engine.record.search import Hit, Hits, Nearest, Now, search
 from tenure.errors import InputError
 
 _LEAST_HASH: Final = 4  # hex digits of a spill's hash
@@ -174,11 +174,12 @@ def answer(
     now: Now | None = None,
     opened: Open = nowhere,
     sources: Sources = tuple,
+    nearest: Nearest | None = None,
 ) -> str:
     """What the model gets for a recall, at most `cap` tokens of it by `count`; 0 is no cap, and without `count` an estimate errs high.
 
     Patterns are stopped after PATTERN_S seconds of the clock `now`; `opened` gives the bytes of spills. What the record does not have is looked
-    for in its `sources`. Raises InputError for what cannot be found or understood.
+    for in its `sources`; with `nearest` words are looked for by their meaning too. Raises InputError for what cannot be found or understood.
     """
     meter = count or _estimate
     room = max(cap, LEAST) if cap else None
@@ -186,7 +187,7 @@ def answer(
     if query.searches:
         handles = _handles(index, query)
         for source in [source_of(own, sources, handles[0])] if handles else chain([own], _later(sources)):
-            found = _searched(source, query, now, opened)
+            found = _searched(source, query, now, opened, nearest)
             if found.hits:
                 return _listing(source, found, query, room, meter)
         unread = _unread(index, query)
@@ -202,7 +203,7 @@ def _later(sources: Sources) -> Iterator[Original]:
     yield from sources()
 
 
-def _searched(source: Original, query: Query, now: Now | None, opened: Open) -> Hits:
+def _searched(source: Original, query: Query, now: Now | None, opened: Open, nearest: Nearest | None) -> Hits:
     index, read = source.index, source.read
     handles = [handle_in(index, handle) for handle in _handles(index, query)]
     within = [at for handle in handles if handle.kind != "spill" for at in blocks_of(index, handle)] if handles else None
@@ -214,7 +215,7 @@ def _searched(source: Original, query: Query, now: Now | None, opened: Open) -> 
     if query.lines and (not spills or within):
         raise InputError("lines", "lines beside a search", "lines beside a handle alone, or beside a pattern and a spill:…")
     first = lines_of(query.lines) if query.lines else Lines()
-    return search(index, read, query, within, now, opened=opened, spills=spills, lines=first)
+    return search(index, read, query, within, now, opened=opened, spills=spills, lines=first, nearest=nearest)
 
 
 def _unread(index: Index, query: Query) -> str:
@@ -235,6 +236,7 @@ def respond(
     now: Now | None = None,
     opened: Open = nowhere,
     sources: Sources = tuple,
+    nearest: Nearest | None = None,
 ) -> ToolAnswer:
     """The answer to a recorded call of `recall`, be it a refusal. Never raises InputError.
 
@@ -242,7 +244,8 @@ def respond(
     """
     try:
         query = msgspec.json.decode(arguments or "{}", type=Query)
-        reply = ToolAnswer(text=answer(index, read, query, count=count, cap=cap, now=now, opened=opened, sources=sources))
+        text = answer(index, read, query, count=count, cap=cap, now=now, opened=opened, sources=sources, nearest=nearest)
+        reply = ToolAnswer(text=text)
     except (InputError, msgspec.DecodeError, RecursionError) as error:
         reply = ToolAnswer(text=f"recall: {error}", error=True)
     return _not_again(index, read, span, reply, stands)

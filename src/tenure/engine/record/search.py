@@ -3,6 +3,9 @@
 A search reads each entry once, newest first, and keeps a bounded number of hits; the others are counted. What a recall brought back is a copy,
 so its source is found instead.
 
+Where the host has a model of meaning (`Near`), its ranks and those of the words are fused: Cormack, Clarke & Büttcher, "Reciprocal Rank Fusion outperforms
+Condorcet and individual Rank Learning Methods" (2009), with its k of 60.
+
 Words are ranked by BM25 over blocks: Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), section 3.2, with
 its usual k1 and b. A text's length is its tokens, which the index knows. Words are taken apart as identifiers are: snake_case, camelCase, paths
 and dotted names are found by their parts, and best as a whole, however they are spelt.
@@ -49,6 +52,24 @@ class Hit(Struct, frozen=True, kw_only=True, gc=False):
     spill: str = ""  # the handle of the spill whose line it is
 
 
+class NearText(Struct, frozen=True, kw_only=True, gc=False):
+    """A text that is near to some words in meaning: where its nearest passage starts, and how near that is (a cosine, at most 1)."""
+
+    at: At
+    place: int
+    likeness: float
+
+
+class Near(Struct, frozen=True, kw_only=True):
+    """The texts nearest in meaning, nearest first; a `note` says in a sentence what could not be looked at."""
+
+    texts: tuple[NearText, ...] = ()
+    note: str = ""
+
+
+Nearest = Callable[[str, Iterable[tuple[At, str]]], Near]  # of words, among texts that come newest first. Never raises
+
+
 class Hits(Struct, frozen=True, kw_only=True):
     """What a search found: the best first of words, else the newest first."""
 
@@ -68,6 +89,7 @@ def search(
     opened: Open = nowhere,
     spills: Sequence[Spill] = (),
     lines: Lines | None = None,
+    nearest: Nearest | None = None,
 ) -> Hits:
     """Where the record speaks of a path, words or a pattern; `within` are the only blocks to look in. Raises InputError.
 
@@ -87,7 +109,7 @@ def search(
     if query.words.strip():
         if path:
             places = _about_only(index, read, places, path)
-        return _by_words(index, read, places, query.words)
+        return _by_words(index, read, list(places), query.words, nearest)
     return _by_path(index, read, list(places) if within is not None else None, path)
 
 
@@ -120,15 +142,29 @@ def _texts(read: Read, places: Iterable[At]) -> Iterator[tuple[At, Block]]:
         yield at, held.blocks[at[1]]
 
 
-def _by_words(index: Index, read: Read, places: Iterable[At], words: str) -> Hits:
+def _by_words(index: Index, read: Read, places: Sequence[At], words: str, nearest: Nearest | None) -> Hits:
     matcher = Matcher(terms_of(words))
-    found = ranked(((at, block.text, index.block(at).tokens) for at, block in _texts(read, places)), matcher, MATCHES)
+    texts = ((at, block.text, index.block(at).tokens) for at, block in _texts(read, places))
+    found = ranked(texts, matcher, MATCHES if nearest is None else FUSED)
+    near = nearest(words, ((at, block.text) for at, block in _texts(read, places))) if nearest is not None else Near()
+    starts = {each.at: each.place for each in near.texts}
     hits: list[Hit] = []
-    for at in found.best:
+    for at in fused(found.best, tuple(starts))[:MATCHES]:
         text = read(at[0]).blocks[at[1]].text
-        hits.append(line_at(at, text, matcher.best_place(text, found.weights)))
-    note = f"{found.complete:,} of {found.matched:,} have all of the words" if len(matcher.terms) > 1 else ""
-    return Hits(hits=tuple(hits), more=found.matched - len(hits), what="texts", note=note)
+        hits.append(line_at(at, text, matcher.best_place(text, found.weights) if at in found.best else starts[at]))
+    notes = [f"{found.complete:,} of {found.matched:,} have all of the words"] if len(matcher.terms) > 1 else []
+    notes += [near.note] if near.note else ["ranked by words and by meaning"] if starts else []
+    more = found.matched - sum(hit.at in found.best for hit in hits)
+    return Hits(hits=tuple(hits), more=more, what="texts", note="; ".join(notes))
+
+
+def fused(*ranks: Sequence[At]) -> list[At]:
+    """What several ranks hold, by the sum of its reciprocal ranks; of equals the newer first."""
+    scores: dict[At, float] = {}
+    for rank in ranks:
+        for place, at in enumerate(rank, 1):
+            scores[at] = scores.get(at, 0.0) + 1 / (FUSION_K + place)
+    return sorted(scores, key=lambda at: (scores[at], at), reverse=True)
 
 
 class _Searched(Struct, frozen=True, gc=False):
@@ -302,6 +338,8 @@ def _compiled(pattern: str) -> "Pattern[str]":
 K1: Final = 1.2
 B: Final = 0.75
 TERMS: Final = 32  # of one question
+FUSED: Final = 50  # of each rank, where two are fused
+FUSION_K: Final = 60
 CANDIDATES: Final = 8_192  # texts that are remembered during a pass; beyond, the worst half is forgotten
 _MOST: Final = 32  # occurrences that are counted in one text: BM25 hardly tells more apart
 _TRIES: Final = 4_096  # places in one text that are looked at for one word
