@@ -48,6 +48,7 @@ def filled(path: Path, folder: Path) -> str:
 
 
 BACK: Final = {  # what takes a store back to a version
+    4: ("DROP TABLE store_key",),
     3: ("DROP TABLE client_link",),
     2: ("ALTER TABLE commit_log DROP COLUMN id", "ALTER TABLE conversation DROP COLUMN terms"),
     1: ("ALTER TABLE usage DROP COLUMN usd", "DROP TABLE aside"),

@@ -11,6 +11,8 @@ from uuid import uuid4
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import create_engine
+from sqlalchemy import text as sql
 
 from tenure.engine.meter.ledger import ROLES, Spent
 from tenure.engine.record.chain import Chain
@@ -41,8 +43,11 @@ KINDS = [
     "memory",
     "sqlite-file",
     "sqlite-memory",
+    "sqlite-sealed",
     pytest.param("postgres", marks=pytest.mark.skipif(not POSTGRES, reason="no server")),
+    pytest.param("postgres-sealed", marks=pytest.mark.skipif(not POSTGRES, reason="no server")),
 ]
+KEY = bytes(range(32))
 
 WORDS = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=60)
 NAMES = st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
@@ -82,8 +87,15 @@ def opened(kind: str, directory: Path) -> Records:
     now = lambda: f"2026-01-01T00:00:00.{next(ticks):06}Z"  # noqa: E731 - a clock
     if kind == "memory":
         return MemoryStore(now=now)
-    url = {"sqlite-file": f"sqlite:///{directory}/tenure.db", "sqlite-memory": "sqlite://", "postgres": POSTGRES}[kind]
-    return Store(url, now=now)
+    place, _, sealed = kind.partition("-")
+    if kind == "postgres-sealed":
+        engine = create_engine(POSTGRES)
+        with engine.begin() as connection:
+            connection.execute(sql("CREATE SCHEMA IF NOT EXISTS sealed"))
+        engine.dispose()
+    file, schema = f"sqlite:///{directory}/tenure.db", "&options=-csearch_path%3Dsealed" if sealed else ""
+    url = "sqlite://" if kind == "sqlite-memory" else file if place == "sqlite" else POSTGRES + schema
+    return Store(url, now=now, keys=[KEY] if sealed == "sealed" else [])
 
 
 def placed(drafts: list[Draft], tenant: str = "") -> list[Entry]:

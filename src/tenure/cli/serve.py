@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tenure.gateway.service import GatewayService
 
 PORT: Final = 8787
+MEMORY: Final = "memory"
+IN_MEMORY: Final = "sqlite://"
 DRAIN_S: Final = 30.0
 MOST_TOKENS: Final = 2**20  # bytes of a file of client tokens
 _THRESHOLD: Final = 100_000  # objects made between two collections: a collection looks at every conversation in memory
@@ -35,7 +37,10 @@ def serve(
         ),
     ] = "shadow",
     store: Annotated[
-        str, typer.Option(metavar="URL", help="sqlite:///FILE, or postgresql://… for any number of gateways.")
+        str,
+        typer.Option(
+            metavar="URL", help="sqlite:///FILE, postgresql://… for any number of gateways, or memory: nothing on a disk."
+        ),
     ] = "sqlite:///gateway.db",
     target: Annotated[
         str, typer.Option(metavar="TOKENS", help="Above this, evict when it pays: 80k, or 50% of the window.")
@@ -101,7 +106,7 @@ def serve(
         tokens=tokens_of([line for line in lines if line and not line.startswith("#")]),
     )
     check_address(host, settings, has_tls=tls_cert is not None, insecure=insecure)
-    with Store(store) as records:
+    with Store(IN_MEMORY if store == MEMORY else store) as records:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
         service = GatewayService(records, settings)
         spans = Spans(service, provider_of(os.environ)) if is_configured(os.environ) else None

@@ -96,6 +96,11 @@ class Database:
         self._integrity: type[Exception] = driver.IntegrityError
         self._prepared: dict[int, Prepared] = {}
 
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether nothing of it is on a disk."""
+        return self._dialect is _DIALECTS["sqlite"] and self.file in _MEMORY
+
     def detach(self) -> None:
         """Go on with a copy in a temporary file, which may be written to. Raises StoreError where there is a server."""
         if self.file is None:

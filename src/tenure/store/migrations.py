@@ -152,11 +152,21 @@ def v4(connection: Connection) -> None:
     V4.tables["client_link"].create(connection)
 
 
+V5: Final = MetaData()
+
+Table("store_key", V5, *_integers("n"), Column("wrapped", LargeBinary, nullable=False))
+
+
+def v5(connection: Connection) -> None:
+    """Keep the key that records are sealed with, itself sealed; no row where they are in clear."""
+    V5.tables["store_key"].create(connection)
+
+
 class NotAStore(StoreError):
     """A database that is not ours, or whose version cannot be read."""
 
 
-MIGRATIONS: Final[tuple[Migration, ...]] = (v1, v2, v3, v4)
+MIGRATIONS: Final[tuple[Migration, ...]] = (v1, v2, v3, v4, v5)
 
 _version: Final = Table("tenure_version", MetaData(), Column("version", Integer, nullable=False))
 
@@ -194,7 +204,7 @@ def version_of(connection: Connection) -> int:
     held = set(inspect(connection).get_table_names())
     if _version.name not in held:
         # A file is one program's; a server's database may be shared, as long as our names are free.
-        strange = held if connection.dialect.name == "sqlite" else held & {*V1.tables, *V3.tables, *V4.tables}
+        strange = held if connection.dialect.name == "sqlite" else held & {*V1.tables, *V3.tables, *V4.tables, *V5.tables}
         if strange:
             raise NotAStore(f"it is another program's database, with the table {min(strange)!r}; give a new file, or a store")
         return 0

@@ -5,14 +5,15 @@ matter: SQLite runs in WAL mode with `synchronous=NORMAL`, which keeps the file 
 power went; `Store(url, synchronous="FULL")` waits for the disk at every append instead.
 """
 
+import os
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
-from sqlalchemy import Executable
+from sqlalchemy import Executable, Insert
 from sqlalchemy.engine.interfaces import DBAPICursor
 
 from tenure.engine.meter.ledger import Spent
@@ -38,6 +39,7 @@ from tenure.store.records import (
     require_order,
     utc_now,
 )
+from tenure.store.seal import keys_of, unlock
 from tenure.store.soundness import missing, wrongs
 from tenure.store.spills import Spills
 from tenure.store.vectors import Vectors
@@ -73,22 +75,25 @@ class Store(Records):
         on_damage: Callable[[str], None] = REPORT,
         spills: Spills | None = None,
         read_only: bool = False,
+        keys: Sequence[bytes] | None = None,
     ) -> None:
         """Open a store, and bring it up to date; with `read_only` it stays as it is, and an old one is read as if it were up to date. `on_damage` is told what was left out because its row is damaged: usage, a pin, a cover sheet.
 
-        `spills` is where outputs too large for the record are kept, where that is not beside a database file. Raises StoreError when it cannot be
-        opened.
+        `spills` is where outputs too large for the record are kept, where that is not beside a database file. `keys` seal the records (`tenure.store.seal`),
+        the one in force first; None: those that the environment names. A sealed store keeps no outputs in files. Raises StoreError when it cannot be opened.
         """
         self._now, self.on_damage = now, on_damage
         self._reported: set[str] = set()
         self._database = Database(url, synchronous=synchronous, busy_timeout_s=busy_timeout_s, read_only=read_only)
         self.where = self._database.where
-        self.spills = spills or Spills.beside(self._database.file)
         try:
             (migrate_copy if read_only else migrate)(self._database)
+            keys = () if self._database.is_in_memory else keys_of(os.environ) if keys is None else keys
+            self._seal = unlock(self._database, keys, read_only=read_only)
         except BaseException:
             self._database.close()
             raise
+        self.spills = Spills() if self._seal.is_set else spills or Spills.beside(self._database.file)
 
     def close(self) -> None:
         self._database.close()
@@ -104,7 +109,8 @@ class Store(Records):
     def entitle(self, conversation_id: str, title: str, *, instead: str = "") -> bool:
         self.conversation(conversation_id)
         with self._database.writing() as cursor:
-            return self._run(cursor, tables.ENTITLE, of=conversation_id, old_title=instead, new_title=title) > 0
+            old, new = (self._seal.close("conversation", "title", [conversation_id], each) for each in (instead, title))
+            return self._run(cursor, tables.ENTITLE, of=conversation_id, old_title=old, new_title=new) > 0
 
     def hold_to(self, sheet: Conversation) -> None:
         self.conversation(sheet.id)
@@ -117,11 +123,14 @@ class Store(Records):
         if not found:
             raise InputError("store", f"no conversation {conversation_id!r}")
         with self._placed():
-            return rows.conversation_of(found[0])
+            return self._sheet_of(found[0])
 
     def conversations(self, tenant: str | None = "") -> tuple[Conversation, ...]:
         found = self._select(tables.ALL_CONVERSATIONS) if tenant is None else self._select(tables.CONVERSATIONS, of=tenant)
-        return self._sound("", rows.conversation_of, found)
+        return self._sound("", self._sheet_of, found)
+
+    def _sheet_of(self, row: rows.Row) -> Conversation:
+        return rows.conversation_of(self._seal.open_row("conversation", "", row))
 
     def append(self, conversation_id: str, entries: Sequence[Entry], commits: Sequence[Commit] = ()) -> None:
         require_order(entries, commits)
@@ -161,6 +170,7 @@ class Store(Records):
                 parent = None
             n = row[0] + 1
             try:
+                row = self._seal.open_row("commit_log", conversation_id, row)
                 commit = rows.commit_of(row, parent)
             except Damaged as error:
                 yield Lost(n=row[0], what=error.what)
@@ -209,21 +219,26 @@ class Store(Records):
 
     def holds(self, conversation_id: str) -> tuple[Hold, ...]:
         self.conversation(conversation_id)
-        return self._sound(conversation_id, rows.hold_of, self._select(tables.HOLDS, of=conversation_id))
+        return self._sound(conversation_id, *self._hold_rows(conversation_id))
+
+    def _hold_rows(self, conversation_id: str) -> tuple[Callable[[rows.Row], Hold], Sequence[rows.Row]]:
+        """What is held, and what reads a row of it."""
+        found = self._select(tables.HOLDS, of=conversation_id)
+        return lambda row: rows.hold_of(self._seal.open_row("hold", conversation_id, row)), found
 
     def link(self, links: Sequence[ClientLink]) -> None:
         with self._database.writing() as cursor:
             for each in links:
-                self._run(cursor, tables.DROP_LINK, of_id=each.id)
+                self._run(cursor, tables.DROP_LINK, of_id=self._seal.close("client_link", "id", (), each.id))
             self._add(cursor, tables.ADD_LINK, [asdict(each) for each in links])
 
     def links(self, ids: Sequence[str]) -> tuple[ClientLink, ...]:
         size = tables.LINKS_AT_ONCE
+        ids = [self._seal.close("client_link", "id", (), each) for each in ids]
         pages = (ids[start : start + size] for start in range(0, len(ids), size))
         asked = ({f"id_{n}": page[n] if n < len(page) else "" for n in range(size)} for page in pages)
-        return tuple(
-            ClientLink(id=id_, conversation=of, n=n) for each in asked for id_, of, n in self._select(tables.LINKS, **each)
-        )
+        found = (self._seal.open_row("client_link", "", row) for each in asked for row in self._select(tables.LINKS, **each))
+        return tuple(ClientLink(id=id_, conversation=of, n=n) for id_, of, n in found)
 
     def fork(self, conversation_id: str, at: int, new_id: str, title: str = "") -> Conversation:
         sheet, commits = forked(self, self.conversation(conversation_id), at, new_id, title, self._now)
@@ -311,7 +326,7 @@ class Store(Records):
         found: list[Entry | Lost] = []
         for row in held:
             try:
-                found.append(rows.entry_of(row))
+                found.append(rows.entry_of(self._seal.open_row("entry", of, row)))
             except Damaged as error:
                 if type(row[0]) is int:
                     found.append(Lost(n=row[0], what=error.what, role=str(row[4])))
@@ -326,6 +341,8 @@ class Store(Records):
 
     def _mended(self, id_: str) -> Conversation:
         row = next(iter(self._select(tables.CONVERSATION, of=id_)), ())
+        with suppress(Damaged):
+            row = self._seal.open_row("conversation", "", row) if row else row
         values: rows.Values = dict(zip(Conversation.__struct_fields__, row, strict=False)) | {"id": id_}
         sheet = Conversation(**{name: value for name, value in values.items() if type(value) is type(getattr(_BLANK, name))})
         return sheet if sheet.parent and sheet.forked_at >= 0 else replace(sheet, parent="", forked_at=0)
@@ -367,7 +384,7 @@ class Store(Records):
             yield from self._either(make, found)
 
     def _held(self, sheet: Conversation) -> Iterator[Hold | Lost]:
-        yield from self._either(rows.hold_of, self._select(tables.HOLDS, of=sheet.id))
+        yield from self._either(*self._hold_rows(sheet.id))
 
     def _either(self, make: Callable[[rows.Row], T], found: Iterable[rows.Row]) -> Iterator[T | Lost]:
         for row in found:
@@ -427,7 +444,7 @@ class Store(Records):
                     for n in range(first, min(first + PAGE, stop)):
                         if n not in held:
                             raise Damaged(f"entry {n} is missing")
-                        yield (entry := rows.entry_of(held[n]))
+                        yield (entry := rows.entry_of(self._seal.open_row("entry", of, held[n])))
         if entry is not None and entry.n + 1 == conversation.length and entry.id != conversation.head:
             what = f"{conversation.length} entries up to {entry.id[:12]}, expected {conversation.head[:12]}"
             raise Damaged(what, self.where, conversation.id)
@@ -442,9 +459,9 @@ class Store(Records):
             tables.ADVANCE,
             of=conversation_id,
             old_length=first.n,
-            old_head=first.parent,
+            old_head=self._seal.close("conversation", "head", [conversation_id], first.parent),
             new_length=last.n + 1,
-            new_head=last.id,
+            new_head=self._seal.close("conversation", "head", [conversation_id], last.id),
         )
         if not swapped:
             raise self._refusal(cursor, conversation_id, f"entry {first.n} after {first.parent[:12]}")
@@ -460,7 +477,8 @@ class Store(Records):
         heads = cursor.fetchall()
         if not heads:
             raise StoreError(f"{self.where}: conversation {conversation_id!r}: commit {before - 1} is missing")
-        return str(heads[0][0])
+        with self._placed(conversation_id):
+            return str(self._seal.open_row("commit_log", conversation_id, (before - 1, b"", heads[0][0]))[2])
 
     def _refusal(self, cursor: DBAPICursor, conversation_id: str, what: str) -> Exception:
         """Why a compare-and-swap changed nothing, read in the transaction that failed."""
@@ -468,7 +486,7 @@ class Store(Records):
         found = cursor.fetchall()
         if not found:
             return InputError("store", f"no conversation {conversation_id!r}")
-        return refusal(rows.conversation_of(found[0]), what)
+        return refusal(self._sheet_of(found[0]), what)
 
     def _drop_hold(self, cursor: DBAPICursor, conversation_id: str, hold: Hold) -> int:
         return self._run(
@@ -487,8 +505,9 @@ class Store(Records):
     def _run(self, cursor: DBAPICursor, statement: Executable, **values: Any) -> int:
         return self._database.prepare(statement).run(cursor, values)
 
-    def _add(self, cursor: DBAPICursor, statement: Executable, values: list[rows.Values]) -> None:
-        self._database.prepare(statement).run_all(cursor, values)
+    def _add(self, cursor: DBAPICursor, statement: Insert, values: list[rows.Values]) -> None:
+        sealed = [self._seal.close_row(str(statement.table), each) for each in values]
+        self._database.prepare(statement).run_all(cursor, sealed)
 
 
 def _noting(entries: Iterable[Entry | Lost], spills: list[tuple[int, Spill]]) -> Iterator[Entry | Lost]:

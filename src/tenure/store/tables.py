@@ -4,7 +4,7 @@ from typing import Final
 
 from sqlalchemy import Integer, Table, Text, bindparam, delete, func, insert, select, update
 
-from tenure.store.migrations import V1, V2, V3, V4
+from tenure.store.migrations import V1, V2, V3, V4, V5
 
 conversation: Final[Table] = V3.tables["conversation"]
 entry: Final[Table] = V1.tables["entry"]
@@ -13,6 +13,7 @@ usage: Final[Table] = V2.tables["usage"]
 aside: Final[Table] = V2.tables["aside"]
 hold: Final[Table] = V1.tables["hold"]
 client_link: Final[Table] = V4.tables["client_link"]
+store_key: Final[Table] = V5.tables["store_key"]
 
 _of: Final = bindparam("of", type_=Text())
 _start: Final = bindparam("start", type_=Integer())
