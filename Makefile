@@ -2,6 +2,7 @@
 
 BIN := .venv/bin
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+unexport PYTHONDONTWRITEBYTECODE  # tests start the program many times: it is compiled once
 
 .PHONY: frameworks help demo test test-all clients lint docs bench evidence
 

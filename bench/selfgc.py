@@ -17,8 +17,7 @@ from typing import Any
 
 import msgspec
 
-from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.lifecycle.gate import Rule
+from tenure.engine.lifecycle.budget import Budget, GateRule
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.planners.selfgc.setting import SelfGc
 from tenure.engine.policies import PEERS, POLICIES
@@ -77,7 +76,7 @@ def chosen(folder: Path, policy: PlannerPolicy, sessions: int) -> dict[str, list
 
 GATES = {
     "nothing leaves": Options(budget=Budget(), policy=None),
-    "paper": Options(budget=Budget(), policy=None, planner=PLANNER, gate=Rule.SELFGC_PAPER),
+    "paper": Options(budget=Budget(), policy=None, planner=PLANNER, gate=GateRule.SELFGC_PAPER),
     "priced as before": Options(
         budget=Budget(), policy=None, planner=PLANNER, selfgc=SelfGc(in_place=False, bounded=False, by_part=False)
     ),

@@ -20,10 +20,10 @@ from tenure.engine.clip.clip import LEAST, SHAPES
 from tenure.engine.clip.head_tail import HEAD, TAIL
 from tenure.engine.clip.setting import Clip
 from tenure.engine.lifecycle import automatic, digest, planning
-from tenure.engine.lifecycle.automatic import GROWN
+from tenure.engine.lifecycle.automatic import GROWN, TRIGGER_SHARE
 from tenure.engine.lifecycle.budget import DEFAULT_WINDOW, FLOOR_SHARE
 from tenure.engine.lifecycle.digest import ABOVE
-from tenure.engine.lifecycle.gate import AT_ONCE_SHARE, MISS_RATE, TRIGGER_SHARE
+from tenure.engine.lifecycle.gate import AT_ONCE_SHARE, MISS_RATE
 from tenure.engine.planners.handoff import facts as handoff_facts
 from tenure.engine.planners.handoff import request as handoff
 from tenure.engine.planners.handoff import sections as handoff_sections

@@ -8,8 +8,7 @@ import pytest
 from replay_reader import problems
 
 from tenure.engine.lifecycle.automatic import Absolute
-from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.lifecycle.gate import Rule
+from tenure.engine.lifecycle.budget import Budget, GateRule
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.planners.handoff.sections import SECTIONS
 from tenure.engine.planners.handoff.transcript import OPENING
@@ -194,7 +193,7 @@ def test_every_plan_that_waits_has_one_end_at_most() -> None:
 
 def test_by_the_papers_rule_a_planner_is_asked_by_the_window_and_the_last_turn_is_out_of_its_reach() -> None:
     planner = ScriptedModel(Said(text=plan(prune="bash:1")), then=Said(text=plan()))
-    lines = run(worked(30, turns=2), budget=Budget(target=3_000, window=30_000), planner=planner, gate=Rule.SELFGC_PAPER)
+    lines = run(worked(30, turns=2), budget=Budget(target=3_000, window=30_000), planner=planner, gate=GateRule.SELFGC_PAPER)
     told = plans(lines)
     assert told[0].before_call >= 15  # before, all that could be named was of the newest turn
     assert told[0].outcome == "pending"  # a small plan

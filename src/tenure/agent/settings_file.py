@@ -25,8 +25,7 @@ from tenure.agent.approval import Mode
 from tenure.agent.settings import MIDDLE_OUT, SETTINGS_FILE, Settings, World
 from tenure.engine.clip.setting import FEWEST
 from tenure.engine.lifecycle.automatic import threshold_of
-from tenure.engine.lifecycle.budget import parse_tokens
-from tenure.engine.lifecycle.gate import Rule
+from tenure.engine.lifecycle.budget import GateRule, parse_tokens
 from tenure.engine.policies import COMPAT, policy_named
 from tenure.errors import InputError
 
@@ -147,7 +146,7 @@ SETTINGS: Final = (
     Setting(name="helper", form="MODEL", about="the model that writes titles, and what is left to a helper", field="helper", read=_text),
     Setting(name="policy", form="NAME, or tiered@60/70/85", about="what decides what leaves the window", field="policy", read=_policy, by_project=True),
     Setting(name="compat", form=" or ".join(COMPAT), about="a published version of cwl instead", field="compat", read=_compat, by_project=True),
-    Setting(name="gate", form=" or ".join(Rule), about="what a plan is priced by", field="gate", read=_one_of(*Rule), by_project=True),
+    Setting(name="gate", form=" or ".join(GateRule), about="what a plan is priced by", field="gate", read=_one_of(*GateRule), by_project=True),
     Setting(name="target", form=_TOKENS, about="above this, evict when it pays", field="limits.target", read=_limit, by_project=True),
     Setting(name="ceiling", form=_TOKENS, about="never send more than this", field="limits.ceiling", read=_limit, by_project=True),
     Setting(name="floor", form="48k, or 60% of the limit", about="how far down one eviction goes", field="limits.floor", read=_limit, by_project=True),

@@ -19,8 +19,7 @@ from tenure.cli.named_models import KINDS, answering, model_for
 from tenure.cli.options import SESSION_HELP, STDOUT, HeadTokens, LimitOptions, MarkFiles, PricedAs, Quiet, head_of, output
 from tenure.engine.clip.setting import Clip
 from tenure.engine.lifecycle.automatic import threshold_of
-from tenure.engine.lifecycle.budget import parse_tokens
-from tenure.engine.lifecycle.gate import Rule
+from tenure.engine.lifecycle.budget import GateRule, parse_tokens
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.planners.selfgc.setting import SelfGc
 from tenure.engine.policies import COMPAT, DEFAULT, PEERS, POLICIES, UNBOUNDED, faithful_named, policy_named
@@ -149,7 +148,9 @@ def replay(
     faithful: Annotated[
         bool, typer.Option("--faithful", help="Follow another tool's rule without Tenure's protection laws.")
     ] = False,
-    gate: Annotated[Rule, typer.Option(help="When --target evicts: when it pays, or by the Self-GC paper's rule.")] = Rule.PRICED,
+    gate: Annotated[
+        GateRule, typer.Option(help="When --target evicts: when it pays, or by the Self-GC paper's rule.")
+    ] = GateRule.PRICED,
     planner: Annotated[str, typer.Option(metavar="MODEL", help=f"The model that plans what leaves (Self-GC): {KINDS}.")] = "",
     ask_always: Annotated[
         bool, typer.Option("--ask-always", help="Ask the planner also where nothing that it may name could pay for asking.")

@@ -10,8 +10,7 @@ from tenure.apis.rules import rules_for
 from tenure.engine.clip.setting import Clip
 from tenure.engine.lifecycle.arms import CONTROL, arm_of
 from tenure.engine.lifecycle.budget import USUAL as USUAL_BUDGET
-from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.lifecycle.gate import Rule
+from tenure.engine.lifecycle.budget import Budget, GateRule
 from tenure.engine.lifecycle.session import Setup
 from tenure.engine.lifecycle.terms import Terms
 from tenure.engine.meter.price import prices_for
@@ -84,7 +83,7 @@ def setup_of(store: Records, sheet: Conversation, terms: Terms, options: Context
         budget=options.budget or Budget.stored(sheet.budget),
         rules=rules_for(terms.provider, sheet.model, sheet.dialect or USUAL),
         prices=prices_for(sheet.model, terms.provider, life=terms.cache_life),
-        gate=Rule(terms.gate),
+        gate=GateRule(terms.gate),
         selfgc=options.selfgc or OURS,
         calls_seen=store.call_counts(sheet.tenant),
         policy=terms.policy_object(options.policy) if is_managed else None,

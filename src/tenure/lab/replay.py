@@ -18,10 +18,9 @@ from msgspec.json import encode
 from tenure.apis.rules import rules_for
 from tenure.engine.clip.setting import Clip
 from tenure.engine.lifecycle.automatic import Threshold
-from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.budget import Budget, GateRule
 from tenure.engine.lifecycle.decision import Propose, Stay, Unmet
 from tenure.engine.lifecycle.fit import shortens
-from tenure.engine.lifecycle.gate import Rule
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.cache import CachedCall, SimulatedCache, seconds_of
 from tenure.engine.meter.media import media_tokens
@@ -77,7 +76,7 @@ class Options(Struct, frozen=True, kw_only=True):
     model: str = ""  # empty: as the log says
     head: int | HeadTokens | None = 0  # o200k tokens of system prompt and tools; None: what the log's own reports reveal
     clip: Clip | None = None  # how large results are admitted; None: whole, as the recorded agent saw them
-    gate: Rule = Rule.PRICED
+    gate: GateRule = GateRule.PRICED
     cache_life: str = ""  # that the requests ask for, such as "1h"; empty: as the log says, else the provider's default
     learn: bool = True
     ratio: float | None = None  # provider tokens per o200k token, where it is known beforehand; None: 1 until more is learned

@@ -8,9 +8,9 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenure.engine.lifecycle.budget import Budget, parse_tokens
-from tenure.engine.lifecycle.gate import TRIGGER_SHARE, Rule
+from tenure.engine.lifecycle.budget import Budget, GateRule, parse_tokens
 
+TRIGGER_SHARE: Final = 0.3  # of the window (Self-GC paper, Table 6: compression threshold)
 PERCENT: Final = 85.0  # of the window; before the wall, while there is room for the handoff itself
 GROWN: Final = 0.1  # of the limit: what must have come before a model is asked again
 _MOST_FAILURES: Final = 6  # in a row that count: each doubles what must have come
@@ -49,9 +49,9 @@ def is_reached(threshold: Threshold, prompt: int, window: int) -> bool:
     return threshold.percent > 0 and window > 0 and prompt > 0 and prompt * 100 >= threshold.percent * window
 
 
-def planning_limit(budget: Budget, gate: Rule) -> int:
+def planning_limit(budget: Budget, gate: GateRule) -> int:
     """The limit of which a planner's trigger is a share: the paper means the window, we what the view is held to."""
-    return budget.window if gate is Rule.SELFGC_PAPER else budget.limit
+    return budget.window if gate is GateRule.SELFGC_PAPER else budget.limit
 
 
 class Automatic(Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ always forces. `floor` is how far down one batch goes. All are provider tokens.
 
 import re
 from decimal import Decimal
+from enum import StrEnum
 from typing import Final
 
 import msgspec
@@ -20,6 +21,13 @@ _AMOUNT = re.compile(r"(?P<number>\d{1,3}(?:[,_]\d{3})+|\d+(?:\.\d+)?)\s*(?P<uni
 _PERCENT = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*%")
 _UNITS: Final = {"": 1, "k": 1_000, "m": 1_000_000}
 _ALLOWED: Final = "tokens such as 80000, 80_000, 80,000, 80k or 1.5M, or a share of the window such as 50%"
+
+
+class GateRule(StrEnum):
+    """When what could leave above the target does."""
+
+    PRICED = "priced"  # the gain, DESIGN.md, Lifecycle
+    SELFGC_PAPER = "selfgc-paper"  # the share that leaves: Self-GC paper, Recoverability and Cache-Aware Commit
 
 
 class Budget(Struct, frozen=True, kw_only=True):

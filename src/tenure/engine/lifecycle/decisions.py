@@ -7,12 +7,12 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tenure.engine.lifecycle.budget import GateRule
 from tenure.engine.lifecycle.decision import DIGITS, Decision, Propose, Stay, Unmet
 from tenure.engine.lifecycle.exhaustion import Exhaustion
 from tenure.engine.lifecycle.fit import Rehearsal, rehearse
 from tenure.engine.lifecycle.gate import (
     Removal,
-    Rule,
     best_start,
     first_look,
     is_worth_it,
@@ -97,7 +97,7 @@ class Decisions:
         """What becomes of actions that were planned elsewhere: proposed when they pay, or when `forced`; nothing changes yet."""
         state = self._state
         policy = Planned(name=name, actions=tuple(actions))
-        may_part = state.setup.gate is Rule.PRICED and state.setup.selfgc.by_part and not forced
+        may_part = state.setup.gate is GateRule.PRICED and state.setup.selfgc.by_part and not forced
         part = self._best_part(policy, at) if may_part else None
         if part is not None:
             rehearsal, view = rehearse(state, part, 0, None)

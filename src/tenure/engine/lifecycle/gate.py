@@ -6,12 +6,12 @@ between writing and reading the suffix once, where the cache was warm; and some 
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tenure.engine.lifecycle.budget import GateRule
 from tenure.engine.view.edit import Moment, Price
 
 if TYPE_CHECKING:
@@ -24,15 +24,9 @@ CALLS_YOUNG: Final = 40  # a session of fewer is not assumed to go on: many end 
 CALLS_ASSUMED: Final = 5.0  # earlier sessions that the assumption "as many again" is worth
 MISS_RATE: Final = 0.02  # recalls per object that leaves, until more are seen
 RECALL_OUTPUT: Final = 60  # tokens of the call that asks
-TRIGGER_SHARE: Final = 0.3  # of the window (Self-GC paper, Table 6: compression threshold)
-AT_ONCE_SHARE: Final = 0.3  # expected pruning above which a commit pays at once (same, "Recoverability and Cache-Aware Commit")
-
-
-class Rule(StrEnum):
-    """What a gate goes by."""
-
-    PRICED = "priced"  # the gain, DESIGN.md, Lifecycle
-    SELFGC_PAPER = "selfgc-paper"  # the share that leaves: Self-GC paper, Recoverability and Cache-Aware Commit
+AT_ONCE_SHARE: Final = (
+    0.3  # expected pruning above which a commit pays at once (Self-GC paper, "Recoverability and Cache-Aware Commit")
+)
 
 
 class Outlook(Struct, frozen=True, kw_only=True, gc=False):
@@ -98,14 +92,14 @@ def _worth(o: Outlook, removal: Removal, miss: float) -> float:
     return removal.tokens * (o.write + o.read * (o.calls - 1)) - miss * (o.recall + removal.tokens * o.write)
 
 
-def pays(rule: Rule, plan: Price, tokens: int, *, is_cold: bool = False, at_boundary: bool = False) -> bool:
+def pays(rule: GateRule, plan: Price, tokens: int, *, is_cold: bool = False, at_boundary: bool = False) -> bool:
     """Whether a plan is committed now, for a view of so many tokens. A plan that removes nothing never is.
 
     Of the share that leaves the paper commits more than AT_ONCE_SHARE at once, less when the cache has expired or a task ends, whichever is first.
     """
     if plan.d <= 0:
         return False
-    if rule is Rule.PRICED:
+    if rule is GateRule.PRICED:
         return plan.gain_usd > 0
     return plan.d / max(tokens, plan.d) > AT_ONCE_SHARE or is_cold or at_boundary
 

@@ -9,8 +9,9 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
+from tenure.engine.lifecycle.budget import GateRule
 from tenure.engine.lifecycle.decision import Decision, Stay
-from tenure.engine.lifecycle.gate import AT_ONCE_SHARE, Outlook, Removal, Rule, best_start, outlook_of
+from tenure.engine.lifecycle.gate import AT_ONCE_SHARE, Outlook, Removal, best_start, outlook_of
 from tenure.engine.lifecycle.session import Session
 from tenure.engine.planners.handoff import request as handoff
 from tenure.engine.planners.handoff.brief import brief, parsed
@@ -115,7 +116,7 @@ def ask_selfgc(
 
 
 def _setting(session: Session) -> SelfGc:
-    return PAPER if session.setup.gate is Rule.SELFGC_PAPER else session.setup.selfgc
+    return PAPER if session.setup.gate is GateRule.SELFGC_PAPER else session.setup.selfgc
 
 
 def _aim(session: Session) -> int:

@@ -6,8 +6,7 @@ from typing import Protocol, overload
 from msgspec import Struct
 
 from tenure.engine.clip.setting import Clip
-from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.lifecycle.gate import Rule
+from tenure.engine.lifecycle.budget import Budget, GateRule
 from tenure.engine.meter.price import DEFAULT, Prices
 from tenure.engine.meter.warmth import SentCalls
 from tenure.engine.planners.selfgc.setting import OURS, SelfGc
@@ -30,7 +29,7 @@ class Setup(Struct, frozen=True, kw_only=True):
     rules: Rules
     prices: Prices = DEFAULT
     policy: Policy | None = Cwl()  # None: nothing is ever evicted
-    gate: Rule = Rule.PRICED
+    gate: GateRule = GateRule.PRICED
     selfgc: SelfGc = OURS  # how a Self-GC planner's plans are asked for and carried out; by the paper's rule it is `PAPER`
     calls_seen: tuple[int, ...] = ()  # by finished sessions, ascending: how long this one may last
     clip: Clip | None = None  # how large results are clipped when they are appended; None: not at all

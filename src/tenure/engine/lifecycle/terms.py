@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from tenure.engine.clip.setting import FEWEST, Clip
 from tenure.engine.lifecycle.arms import Arm
-from tenure.engine.lifecycle.gate import Rule
+from tenure.engine.lifecycle.budget import GateRule
 from tenure.engine.policies import DEFAULT, UNBOUNDED, policy_named
 from tenure.engine.policies.policy import Policy
 from tenure.errors import InputError
@@ -50,7 +50,7 @@ class Terms(Struct, frozen=True, kw_only=True):
         """These with what a host asks for; an empty text, and None but for `policy`, ask for nothing. Raises InputError for unknown names."""
         terms = replace(
             self,
-            gate=gate or self.gate or Rule.PRICED,
+            gate=gate or self.gate or GateRule.PRICED,
             clip=next(n for n in (clip, self.clip, Clip().above) if n is not None),
             cache_life=cache_life or self.cache_life,
             notes=self.notes if notes is None else notes,
@@ -60,8 +60,8 @@ class Terms(Struct, frozen=True, kw_only=True):
             raise InputError(
                 "clip", f"{terms.clip} tokens", f"0 for none, or at least {FEWEST}: the mark of a clip alone takes about 110"
             )
-        if terms.gate not in list(Rule):
-            raise InputError("gate", repr(terms.gate), "one of " + ", ".join(Rule))
+        if terms.gate not in list(GateRule):
+            raise InputError("gate", repr(terms.gate), "one of " + ", ".join(GateRule))
         if compat:
             policy_named("", compat)
             return replace(terms, policy="", own=False, compat=compat)
