@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenure.engine.lifecycle.budget import GateRule
 from tenure.engine.lifecycle.gate import (
     CALLS_FEWEST,
     CALLS_MOST,
     MISS_RATE,
     Outlook,
     Removal,
-    Rule,
     best_start,
     expected_calls,
     miss_rate,
@@ -41,15 +41,15 @@ def test_in_a_warm_cache_a_commit_spares_reading_what_left_and_costs_writing_wha
 
 def test_a_plan_that_does_not_pay_while_the_cache_is_warm_pays_once_it_is_cold() -> None:
     priced = price(WARM, removed=1_000, suffix=90_000)
-    assert not pays(Rule.PRICED, priced, 100_000)
+    assert not pays(GateRule.PRICED, priced, 100_000)
     cold = price(Outlook(calls=40, warm=0.0, write=3.75e-6, read=3e-7), removed=1_000, suffix=90_500)
-    assert pays(Rule.PRICED, cold, 100_000)
+    assert pays(GateRule.PRICED, cold, 100_000)
 
 
 def test_expected_recalls_count_against_a_plan() -> None:
     dear = Outlook(calls=4, warm=0.0, write=3.75e-6, read=3e-7, recall=1.0)
-    assert pays(Rule.PRICED, price(dear, removed=1_000, suffix=0), 2_000)
-    assert not pays(Rule.PRICED, price(dear, removed=1_000, suffix=0, misses=1.0), 2_000)
+    assert pays(GateRule.PRICED, price(dear, removed=1_000, suffix=0), 2_000)
+    assert not pays(GateRule.PRICED, price(dear, removed=1_000, suffix=0, misses=1.0), 2_000)
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.floats(0, 1), st.floats(1, CALLS_MOST))
@@ -60,7 +60,7 @@ def test_a_colder_cache_never_makes_a_plan_worse(removed: int, suffix: int, warm
 
 
 def test_nothing_removed_is_never_worth_a_commit() -> None:
-    assert not any(pays(rule, price(WARM, removed=0, suffix=0), 0, is_cold=True, at_boundary=True) for rule in Rule)
+    assert not any(pays(rule, price(WARM, removed=0, suffix=0), 0, is_cold=True, at_boundary=True) for rule in GateRule)
 
 
 @pytest.mark.parametrize(("made", "expected"), [(40, 40), (77, 77), (10_000, 400)])
@@ -105,7 +105,7 @@ def test_the_papers_rule_goes_by_the_share_that_leaves_whatever_the_price(
     removed: int, tokens: int, occasion: dict[str, bool], paid: bool
 ) -> None:
     plan = price(Outlook(calls=4, warm=1, write=1, read=0.1), removed=removed, suffix=10**6)
-    assert pays(Rule.SELFGC_PAPER, plan, tokens, **occasion) is paid
+    assert pays(GateRule.SELFGC_PAPER, plan, tokens, **occasion) is paid
 
 
 removals = st.lists(st.builds(Removal, tokens=st.integers(0, 5_000), behind=st.integers(1, 60_000)), max_size=6)

@@ -1,9 +1,8 @@
 import pytest
 from msgspec.structs import replace
 
-from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.budget import Budget, GateRule
 from tenure.engine.lifecycle.decision import Propose, Stay, Unmet
-from tenure.engine.lifecycle.gate import Rule
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.lifecycle.undo import restored, undone
 from tenure.engine.policies.cwl import Cwl
@@ -99,7 +98,7 @@ def test_long_sessions_before_this_one_make_the_same_plan_pay() -> None:
 
 
 def test_under_the_papers_rule_a_small_share_waits_for_the_next_task() -> None:
-    setup = Setup(budget=Budget(target=1_000, floor=900), rules=RULES, gate=Rule.SELFGC_PAPER)
+    setup = Setup(budget=Budget(target=1_000, floor=900), rules=RULES, gate=GateRule.SELFGC_PAPER)
     kept = session(setup, human("do it"), *steps(17))
     assert isinstance(stay := kept.decide(), Stay)
     assert stay.price is not None
