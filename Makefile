@@ -4,12 +4,12 @@ BIN := .venv/bin
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 unexport PYTHONDONTWRITEBYTECODE  # tests start the program many times: it is compiled once
 
-.PHONY: frameworks help demo test test-all clients lint docs bench evidence
+.PHONY: frameworks help demo test tests test-all clients lint docs bench evidence
 
 help:
 	@echo "make demo      watch the agent work in a small window: what fills it, what leaves, what comes back"
 	@echo "make test      lint, then every test but the long ones"
-	@echo "make test-all  make test, then the long ones: kills, mutants, a cluster"
+	@echo "make test-all  make test, then the long ones: kills, mutants, a cluster, and every property with more examples"
 	@echo "make clients   install real agents into a cache, and drive each through the gateway"
 	@echo "make lint      ruff, its formatter and pyright"
 	@echo "make frameworks   the adapters of frameworks against the real ones: installs them, checks types, runs tests/adapters"
@@ -20,11 +20,14 @@ help:
 demo: .venv/.demo
 	@$(BIN)/tenure demo
 
-test: lint
+test: .venv/.dev
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint tests
+
+tests: .venv/.dev
 	@$(BIN)/pytest -n auto
 
 test-all: test .venv/.all
-	@$(BIN)/pytest -n auto -m long
+	@TENURE_EXAMPLES=60 $(BIN)/pytest -n auto -m "long or hypothesis" --hypothesis-seed 0
 
 clients: .venv/.dev
 	@scripts/clients
