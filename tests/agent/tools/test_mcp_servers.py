@@ -362,6 +362,121 @@ def test_one_tool_with_a_bad_schema_costs_that_tool_and_not_the_server(tmp_path:
     with_servers(tmp_path, use, replace(WIRE, env={"BAD": "1"}))
 
 
+def saying(folder: Path, **messages: str) -> ServerConfig:
+    """A server that answers a method with these words; `ID` is the call's."""
+    for method, text in messages.items():
+        (folder / method.replace("_", "-")).write_text(text)
+    return replace(WIRE, env={"SAYS": str(folder)})
+
+
+GOOD = '{"name": "good", "inputSchema": {"type": "object"}}'
+CALLED = '{"jsonrpc": "2.0", "id": ID, "result": {"content": [{"type": "text", "text": "hi"}]%s}}'
+LISTED = '{"jsonrpc": "2.0", "id": ID, "result": {"tools": [%s]}}'
+
+
+@pytest.mark.parametrize(
+    ("bad", "is_kept"),
+    [
+        ('{"name": "bad", "inputSchema": {"type": "object", "required": [[{}]]}}', False),
+        ('{"name": "bad", "inputSchema": {"type": "object", "properties": []}}', False),
+        (
+            '{"name": "bad", "inputSchema": {"type": "object", "properties": {"a": %s}}}'
+            % ('{"items":' * 3_000 + "{}" + "}" * 3_000),
+            True,
+        ),
+        ('{"name": "bad", "inputSchema": {"type": "object", "properties": {"a": {"allOf": [%s{}]}}}}' % ("{}," * 9_000), True),
+        ('{"name": "bad", "inputSchema": {"type": "object"}, "description": "\\ud800"}', True),
+        ("[" * 3_000 + "]" * 3_000, False),
+        ("7", False),
+    ],
+)
+def test_one_tool_that_the_protocols_own_reader_refuses_costs_that_tool_and_not_the_list(
+    tmp_path: Path, bad: str, is_kept: bool
+) -> None:
+    async def use(servers: Servers) -> None:
+        assert [tool.name for tool in servers.tools] == ["wire__bad"] * is_kept + ["wire__good"]
+        assert len(servers.notes) == (not is_kept)
+        assert (await called(servers, "wire__good", here(workspace(tmp_path)))).text == "hi"
+
+    with_servers(tmp_path, use, saying(tmp_path, tools_list=LISTED % f"{bad}, {GOOD}", tools_call=CALLED % ""))
+
+
+def test_more_tools_than_there_is_room_for_are_counted_and_not_looked_at(tmp_path: Path) -> None:
+    many = ", ".join(GOOD.replace("good", f"t{n:05}") for n in range(5_000))
+
+    async def use(servers: Servers) -> None:
+        assert len(servers.tools) == MOST
+        assert "the other 4,000 of 5,000 tools" in "".join(servers.notes)
+
+    with_servers(tmp_path, use, saying(tmp_path, tools_list=LISTED % many))
+
+
+def test_an_answer_is_not_matched_with_the_patterns_of_a_strangers_schema(tmp_path: Path) -> None:
+    tool = '{"name": "good", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object", "properties": {"a": {"pattern": "^(a+)+$"}}}}'
+
+    async def use(servers: Servers) -> None:
+        assert (await called(servers, "wire__good", here(workspace(tmp_path)))).text == 'hi\n{"a":"%s!"}' % ("a" * 60)
+
+    data = ', "structuredContent": {"a": "%s!"}' % ("a" * 60)
+    with_servers(tmp_path, use, saying(tmp_path, tools_list=LISTED % tool, tools_call=CALLED % data))
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        # A code that the SDK has for a connection that was closed.
+        ('{"jsonrpc": "2.0", "id": ID, "error": {"code": -32000, "message": "no \\u001b[31mquota"}}', "wire: no ␛[31mquota"),
+        ('{"jsonrpc": "2.0", "id": ID, "error": {"code": 1, "message": "%s"}}' % ("e" * 9_000), "wire: " + "e" * 1_000),
+        ('{"jsonrpc": "2.0", "id": ID, "result": "words"}', "wire: its answer is no message of the protocol"),
+    ],
+)
+def test_an_error_of_a_server_is_one_of_its_call_in_few_words(tmp_path: Path, answer: str, text: str) -> None:
+    async def use(servers: Servers) -> None:
+        for _ in range(3):  # it is neither started again nor left alone
+            outcome = await called(servers, "wire__good", here(workspace(tmp_path)))
+            assert (outcome.text, outcome.error) == (f"wire__good: {text}", True)
+
+    with_servers(tmp_path, use, saying(tmp_path, tools_list=LISTED % GOOD, tools_call=answer))
+
+
+@pytest.mark.parametrize(
+    ("parts", "count"),
+    [
+        (['{"type": "text", "text": "x"}'] * 20_000, 10_000),
+        (['{"type": "image", "mimeType": "image/png", "data": "no base64!"}'], 0),
+        (['{"type": "image", "mimeType": "image/png", "data": "AAAA"}'], 0),
+    ],
+)
+def test_parts_of_an_answer_that_no_provider_would_take_are_named(tmp_path: Path, parts: list[str], count: int) -> None:
+    async def use(servers: Servers) -> None:
+        outcome = await called(servers, "wire__good", here(workspace(tmp_path)))
+        *lines, last = outcome.text.splitlines()
+        assert lines == ["x"] * count
+        assert not outcome.media
+        assert "left out: the other 10,000 of 20,000 parts" in last or "which cannot be shown" in last
+
+    answer = CALLED.replace('{"type": "text", "text": "hi"}', ", ".join(parts)) % ""
+    with_servers(tmp_path, use, saying(tmp_path, tools_list=LISTED % GOOD, tools_call=answer))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        '{"jsonrpc": "2.0", "id": "s%d", "method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}}',
+        '{"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": %d}}',
+        '{"jsonrpc": "2.0", "id": %d, "result": {}}',
+        "Loading %d",
+    ],
+)
+def test_a_flood_of_what_nobody_asked_for_starts_nothing_and_the_answer_behind_it_comes(tmp_path: Path, words: str) -> None:
+    async def use(servers: Servers) -> None:
+        assert (await called(servers, "wire__good", here(workspace(tmp_path)))).text == "hi"
+        assert len(asyncio.all_tasks()) < 50
+
+    flood = "\n".join(words % (10**6 + n) for n in range(5_000))
+    with_servers(tmp_path, use, saying(tmp_path, tools_list=LISTED % GOOD, tools_call=flood + "\n" + CALLED % ""))
+
+
 def test_a_server_that_is_slow_to_start_keeps_its_chance(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
 

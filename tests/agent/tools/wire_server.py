@@ -95,7 +95,7 @@ def main() -> None:
                 result = {"tools": TOOLS[4:]} if page else {"tools": TOOLS[:4], "nextCursor": "2"}
             case "tools/call":
                 result = answered(asked["params"]["name"], asked["params"].get("arguments", {}))
-                if result is None:
+                if result is None and "SAYS" not in os.environ:
                     continue
             case _ if "id" not in asked:
                 continue
@@ -104,7 +104,15 @@ def main() -> None:
         reply = {"result": result} if result is not None else {"error": {"code": -32601, "message": "no such method"}}
         if "RUBBISH" in os.environ:
             sys.stdout.write('Loading...\n\x1b[31m{"jsonrpc": 7}\n[]\n{"jsonrpc": "2.0", "id": 99, "result": {}}\n')
-        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **reply}) + "\n")
+        said = Path(
+            os.environ.get("SAYS", "-"), asked["method"].replace("/", "-")
+        )  # a message as it is to be said, its id left open
+        whole = (
+            said.read_text().replace("ID", json.dumps(asked["id"]))
+            if said.exists()
+            else json.dumps({"jsonrpc": "2.0", "id": asked["id"], **reply})
+        )
+        sys.stdout.write(whole + "\n")
         sys.stdout.flush()
 
 

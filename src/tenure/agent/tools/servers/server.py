@@ -17,7 +17,8 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
-from tenure.agent.tools.servers.streams import MESSAGE_BYTES, bound, pipe, sieve
+from tenure.agent.tools.servers.streams import MESSAGE_BYTES, TOOLS, bound, pipe, sieve
+from tenure.engine.record.visible import visible
 from tenure.errors import InputError
 from tenure.extras import not_installed
 
@@ -105,6 +106,7 @@ def _read(name: str, entry: Any, environment: Mapping[str, str]) -> ServerConfig
 PAGES: Final = 20  # of a list of tools
 STOP_S: Final = 5.0  # for a server to end
 LOG_BYTES: Final = 2**20  # of what a server writes to its standard error
+WHY: Final = 1_000  # characters of an error
 LAST_WORDS: Final = 16  # pieces of it that are still taken at its end
 HTTP_S: Final = 30.0  # for a connection and what is sent, as the SDK has it
 HTTP_READ_S: Final = 300.0  # between two parts of an answer
@@ -162,13 +164,16 @@ class McpServer:
         try:
             return await client.call_tool(tool, arguments)
         except MCPError as error:
-            if error.code != CONNECTION_CLOSED:
-                raise InputError(self.config.name, str(error)) from error
+            if (error.code, error.message) != (
+                CONNECTION_CLOSED,
+                "Connection closed",
+            ):  # a code that servers use for what they like
+                raise InputError(self.config.name, _why(error)) from error
             if self._client is client:
                 self._client = None
             raise InputError(self.config.name, "the server ended during the call" + await self._restarted()) from error
         except Exception as error:  # whatever its transport raises is no answer
-            raise InputError(self.config.name, f"no valid answer ({type(error).__name__}: {error})") from error
+            raise InputError(self.config.name, f"no valid answer ({_why(error)})") from error
 
     async def _restarted(self) -> str:
         """Start it a second time; what came of that."""
@@ -272,9 +277,9 @@ async def _listed(client: "Client") -> "tuple[Tool, ...]":
         page = await client.list_tools(cursor=cursor)
         tools += page.tools
         cursor = page.next_cursor
-        if not cursor:
+        if not cursor or len(tools) >= TOOLS:
             break
-    return tuple(tools)
+    return tuple(tools[:TOOLS])
 
 
 def _why(error: BaseException) -> str:
@@ -283,4 +288,4 @@ def _why(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError):
         error = not_installed(error) or error
     text = (error.strerror if isinstance(error, OSError) else "") or str(error) or type(error).__name__
-    return " ".join(text.split())[:200]
+    return visible(" ".join(text[:WHY].split()))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tenure.agent.tools.servers.server import McpServer, ServerConfig
 from tenure.agent.tools.servers.streams import NAMED
-from tenure.agent.tools.servers.tool import ServerTool, fitting, tools_of
+from tenure.agent.tools.servers.tool import Offer, ServerTool, fitting, read_tools, tools_of
 from tenure.engine.record.visible import visible
 from tenure.errors import InputError
 
@@ -15,7 +15,7 @@ class Servers:
     """The servers that came up, and what is to be said of the others. Mutable: others may come up later, and all are to be stopped in the end."""
 
     def __init__(
-        self, servers: Sequence[McpServer], starts: Mapping["asyncio.Task[None]", McpServer], taken: Iterable[str]
+        self, servers: Sequence[McpServer], starts: Mapping["asyncio.Task[Sequence[Offer]]", McpServer], taken: Iterable[str]
     ) -> None:
         self.tools: tuple[ServerTool, ...] = ()
         self.notes: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Servers:
             if isinstance(error := start.exception(), InputError):
                 notes.append(f"MCP server {error}")
             else:
-                offers[server] = list(tools_of(server, self._taken))
+                offers[server] = list(tools_of(server, start.result(), self._taken))
                 self._taken |= {tool.name for tool in offers[server]}
         kept = fitting(list(offers.values()), self.tools)
         for some, (server, offer) in zip(kept, offers.items(), strict=True):
@@ -64,7 +64,7 @@ async def start_servers(
     servers = [
         McpServer(config, folder=folder, log=logs / f"mcp-{n}.log" if logs else None) for n, config in enumerate(configs, 1)
     ]
-    starts = {asyncio.ensure_future(server.start()): server for server in servers}
+    starts = {asyncio.ensure_future(_offers(server)): server for server in servers}
     if starts:
         await asyncio.wait(starts, timeout=limit_s)
     all_of = Servers(servers, starts, taken)
@@ -73,6 +73,11 @@ async def start_servers(
         f"MCP server {name}: not ready within {limit_s:g} s; its tools are offered once it is" for name in all_of.waiting
     )
     return all_of
+
+
+async def _offers(server: McpServer) -> Sequence[Offer]:
+    await server.start()
+    return await asyncio.to_thread(read_tools, server)  # a stranger's schemas can take their time
 
 
 def _left_out(server: McpServer) -> Iterable[str]:

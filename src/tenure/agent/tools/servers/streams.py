@@ -1,10 +1,12 @@
 """What goes to and comes from an MCP server, bounded while it comes (an edge), below the protocol's own SDK.
 
-The SDK holds a message of any length, and one tool that it cannot read costs it the whole list. Here a message above `MESSAGE_BYTES` is passed over, and the call
-that waits for it gets an error; and a tool that is none is taken out of its list, and named.
+The SDK holds a message of any length, starts a task for each notification, matches answers with a tool's own patterns, which can take for ever, and loses a whole
+list to one tool that it cannot read. Here a message above `MESSAGE_BYTES` is passed over, and the call that waits for it gets an error; a tool that is none is taken
+out of its list, and named; and only what somebody waits for goes on, at a pace that leaves room for everything else.
 """
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -18,10 +20,16 @@ if TYPE_CHECKING:
     from mcp.client.stdio import StdioServerParameters
     from mcp.shared.message import SessionMessage
 
-MESSAGE_BYTES: Final = 2**26
+MESSAGE_BYTES: Final = 2**24  # more takes seconds to be read into values, during which nothing else happens
 CHUNK: Final = 2**16
 KEPT: Final = 4_096  # bytes of the start and the end of a message that is passed over
 NAMED: Final = 5  # tools that are named when they are left out
+TOOLS: Final = 1_000  # of one list
+PARTS: Final = 10_000  # of one answer
+REQUESTS: Final = 16  # of a server's own that wait for an answer of ours
+DEEPEST: Final = 100  # levels of JSON in a message that the SDK cannot read as it is
+_PACE: Final = 20  # messages that nobody waits for, after which there is a pause
+_PAUSE_S: Final = 0.001
 _POLL_S: Final = 0.01
 EXIT_S: Final = 2.0  # for a server to end by itself, and to end when it is asked to
 _ID: Final = re.compile(rb'"id"\s*:\s*(\d+|"[^"\\]{1,80}")')
@@ -53,15 +61,39 @@ async def _messages(stdout: asyncio.StreamReader, most: int) -> "AsyncGenerator[
             del held[:-KEPT]
         if not piece.endswith(b"\n"):
             continue
+        line, wrong = bytes(held), too_large(most)
         if size <= most:
-            try:
-                yield SessionMessage(jsonrpc_message_adapter.validate_json(bytes(held), by_name=False))
-            except ValueError as error:
-                yield error
-        elif (call := _id(start, bytes(held))) is not None:
-            error = ErrorData(code=INTERNAL_ERROR, message=too_large(most))
-            yield SessionMessage(JSONRPCError(jsonrpc="2.0", id=call, error=error))
+            wrong = "its answer is no message of the protocol"
+            for text in (line, None):
+                with suppress(ValueError, RecursionError):
+                    yield SessionMessage(jsonrpc_message_adapter.validate_json(text or _mended(line), by_name=False))
+                    wrong = ""
+                    break
+        if wrong and (call := _id(start or line[:KEPT], line[-KEPT:])) is not None:
+            yield SessionMessage(JSONRPCError(jsonrpc="2.0", id=call, error=ErrorData(code=INTERNAL_ERROR, message=wrong)))
+        elif wrong:
+            yield ValueError(wrong)
         held, start, size = bytearray(), b"", 0
+
+
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
+
+
+def _mended(line: bytes) -> bytes:
+    """A message without what the SDK's reader refuses: levels below `DEEPEST` are null, and half a surrogate pair is a question mark. Raises ValueError."""
+    text = line.decode("utf-8", "replace")
+    parts: list[str] = []
+    depth = at = 0
+    for token in _TOKEN.finditer(text):
+        if token[0] in "[{":
+            depth += 1
+            if depth == DEEPEST:
+                parts += [text[at : token.start()], "null"]
+        elif token[0] in "]}":
+            at = token.end() if depth == DEEPEST else at
+            depth -= 1
+    whole = json.loads("".join(parts) + text[at:] if depth < DEEPEST else "")
+    return json.dumps(whole, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _id(start: bytes, end: bytes) -> int | str | None:
@@ -167,16 +199,43 @@ def _signal(process: asyncio.subprocess.Process, number: int) -> None:
 async def sieve(
     inner: "AbstractAsyncContextManager[Any]", left_out: Callable[[str, str], None]
 ) -> "AsyncGenerator[TransportStreams, None]":
-    """A transport whose lists of tools have only what are tools; the others are named to `left_out`."""
+    """A transport of which only what somebody waits for goes on. Lists of tools have only what are tools; the others are named to `left_out`."""
     async with inner as (read, write):
-        yield _Sieve(read, left_out), write
+        own = _Requests(write)
+        yield _Sieve(read, own, left_out), cast(Any, own)
+
+
+class _Requests:
+    """The stream to a server, which counts the server's own requests that were not answered yet. Mutable."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner, self.open = inner, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._inner.__aexit__(*error)
+
+    async def send(self, item: "SessionMessage", /) -> None:
+        """Send a message."""
+        await self._inner.send(item)
+        self.open -= not hasattr(item.message, "method")
 
 
 class _Sieve:
-    """Messages as they come, lists of tools sieved: what the SDK takes for one of its own streams."""
+    """Messages as they come, sieved: what the SDK takes for one of its own streams."""
 
-    def __init__(self, inner: "AsyncGenerator[SessionMessage | Exception, None]", left_out: Callable[[str, str], None]) -> None:
-        self._inner, self._left_out = inner, left_out
+    def __init__(
+        self, inner: "AsyncGenerator[SessionMessage | Exception, None]", own: _Requests, left_out: Callable[[str, str], None]
+    ) -> None:
+        self._inner, self._own, self._left_out = inner, own, left_out
+        self._version = ""
+        self._idle = 0  # messages that nobody waits for
 
     @property
     def last_context(self) -> Any:
@@ -193,7 +252,21 @@ class _Sieve:
         return self
 
     async def __anext__(self) -> "SessionMessage | Exception":
-        return self._sieved(await anext(self._inner))
+        while True:
+            item = await anext(self._inner)
+            message = getattr(item, "message", None)
+            result = getattr(message, "result", None)
+            if isinstance(result, dict):
+                self._sift(cast(dict[str, Any], result))
+            answers, asks = hasattr(message, "id"), hasattr(message, "method")
+            is_idle = asks or not answers
+            self._idle += is_idle
+            await asyncio.sleep(
+                _PAUSE_S if is_idle and not self._idle % _PACE else 0
+            )  # what has come already is read without waiting
+            if answers and (not asks or self._own.open < REQUESTS):
+                self._own.open += asks
+                return item
 
     async def receive(self) -> "SessionMessage | Exception":
         """The next message. Raises anyio.EndOfStream."""
@@ -208,25 +281,38 @@ class _Sieve:
         """Close what is below."""
         await self._inner.aclose()
 
-    def _sieved(self, item: "SessionMessage | Exception") -> "SessionMessage | Exception":
-        result = getattr(getattr(item, "message", None), "result", None)
-        listed: Any = cast(dict[str, Any], result).get("tools") if isinstance(result, dict) else None
-        if isinstance(listed, list) and "content" not in cast(dict[str, Any], result):
-            cast(dict[str, Any], result)["tools"] = [tool for tool in cast(list[Any], listed) if self._is_tool(tool)]
-        return item
+    def _sift(self, result: dict[str, Any]) -> None:
+        from mcp_types.version import KNOWN_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
-    def _is_tool(self, offered: Any) -> bool:
-        from mcp_types import Tool
+        content, listed = result.get("content"), result.get("tools")
+        if "protocolVersion" in result or "supportedVersions" in result:
+            named = result.get("protocolVersion", LATEST_MODERN_VERSION)
+            self._version = named if named in KNOWN_PROTOCOL_VERSIONS else ""
+        elif isinstance(content, list) and len(parts := cast(list[Any], content)) > PARTS:
+            parts[PARTS:] = [
+                {"type": "text", "text": f"[left out: the other {len(parts) - PARTS:,} of {len(parts):,} parts of this answer]"}
+            ]
+        elif isinstance(listed, list) and content is None:
+            offers = cast(list[Any], listed)
+            if len(offers) > TOOLS:
+                self._left_out(f"the other {len(offers) - TOOLS:,} of {len(offers):,} tools", "there is no room for so many")
+            version = self._version or LATEST_HANDSHAKE_VERSION
+            result["tools"] = [tool for tool in offers[:TOOLS] if self._is_tool(tool, result, version)]
+
+    def _is_tool(self, offered: Any, result: dict[str, Any], version: str) -> bool:
+        from mcp_types.methods import parse_server_result
         from pydantic import ValidationError
 
+        if isinstance(offered, dict):
+            cast(dict[str, Any], offered).pop("outputSchema", None)  # a pattern in it could take for ever
         try:
-            Tool.model_validate(offered, by_name=False)
-        except (ValidationError, RecursionError) as error:
+            parse_server_result("tools/list", version, {**result, "tools": [offered]})
+        except (ValueError, RecursionError) as error:
             name = str(cast(dict[str, Any], offered).get("name", "")) if isinstance(offered, dict) else ""
             why = "inputSchema: nested too deep"
             if isinstance(error, ValidationError):
                 wrong = error.errors()[0]
-                why = f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"
+                why = f"{'.'.join(map(str, wrong['loc'][2:]))}: {wrong['msg']}"
             self._left_out(name[:80] or "one without a name", why[:160])
             return False
         return True

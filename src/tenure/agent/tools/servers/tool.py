@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -10,6 +11,7 @@ import msgspec
 
 from tenure.agent.approval import Approval, CallEffect
 from tenure.agent.tools.arguments import frozen
+from tenure.agent.tools.files import image_type
 from tenure.agent.tools.servers.server import McpServer
 from tenure.agent.tools.terminal_text import plain
 from tenure.agent.tools.tool import End, Here, ToolOutcome, wait_for
@@ -35,15 +37,13 @@ MOST: Final = 100  # tools of all servers: OpenAI takes 128 in a request, and th
 LONGEST_TOGETHER: Final = 160_000  # characters of all their descriptions and schemas: about 40,000 tokens, in every request
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_-]+")
-_IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
 class ServerTool:
     """One tool of one server."""
 
-    def __init__(self, server: McpServer, offered: "Offered", name: str) -> None:
+    def __init__(self, server: McpServer, offered: "Offered", takes: "ToolSchema", name: str) -> None:
         self.name = name
-        takes = tool_schema(offered.input_schema)
         words = _shortened_words(offered.description or offered.title or offered.name)
         self.description = visible("\n".join(filter(None, (words, takes.words)))).strip()
         self.schema: Mapping[str, Any] = frozen(takes.schema)
@@ -87,7 +87,7 @@ class ServerTool:
             if end is End.DONE:
                 return _outcome(call.result(), here)
         except InputError as error:
-            return ToolOutcome(text=f"{self.name}: {error}", error=True)
+            return here.outcome(plain(f"{self.name}: {error}"), error=True)
         finally:
             if not call.done():
                 call.cancel()
@@ -96,21 +96,32 @@ class ServerTool:
         return ToolOutcome(text=f"{self.name}: {why}", error=True)
 
 
-def tools_of(server: McpServer, taken_names: Iterable[str] = ()) -> Iterator[ServerTool]:
-    """The server's tools, by name; names are made legal, and apart from those that are taken."""
-    used = set(taken_names)
+Offer = tuple["Offered", "ToolSchema"]
+
+
+def read_tools(server: McpServer) -> Sequence[Offer]:
+    """The tools that a server offers, by name, with what they take: as many as there is room for at most."""
+    offers: list[Offer] = []
     for offered in sorted(server.tools, key=lambda offered: offered.name):
+        if len(offers) == MOST:
+            break
+        try:
+            offers.append((offered, tool_schema(offered.input_schema)))
+        except Exception as error:  # a stranger's schema can be anything: it costs this tool, and no other
+            server.left_out[offered.name] = f"its schema cannot be read ({type(error).__name__}: {error})"[:160]
+    return offers
+
+
+def tools_of(server: McpServer, offers: Iterable[Offer], taken_names: Iterable[str] = ()) -> Iterator[ServerTool]:
+    """The tools of a server's offers; names are made legal, and apart from those that are taken."""
+    used = set(taken_names)
+    for offered, takes in offers:
         name = tool_name(server.config.name, offered.name)
         if name in used:
             name = _shortened(name, f"{server.config.name}\0{offered.name}")
         if name not in used:
-            try:
-                tool = ServerTool(server, offered, name)
-            except Exception as error:  # a stranger's schema can be anything: it costs this tool, and no other
-                server.left_out[offered.name] = f"its schema cannot be read ({type(error).__name__}: {error})"[:160]
-                continue
             used.add(name)
-            yield tool
+            yield ServerTool(server, offered, takes, name)
 
 
 def fitting(offers: Sequence[Sequence[ServerTool]], beside: Sequence[ServerTool] = ()) -> tuple[tuple[ServerTool, ...], ...]:
@@ -168,12 +179,14 @@ def _arguments(text: str) -> dict[str, Json] | None:
 def _outcome(result: "CallToolResult", here: Here) -> ToolOutcome:
     texts: list[str] = []
     media: list[MediaSource] = []
+    room = here.limits.image_bytes  # for all of them together
     for block in result.content:
         match block.type:
             case "text":
                 texts.append(block.text)
-            case "image" if block.mime_type in _IMAGES and len(block.data) * 3 // 4 <= here.limits.image_bytes:
-                media.append(MediaSource(media_type=block.mime_type, data=block.data))
+            case "image" if (size := len(block.data) * 3 // 4) <= room and (kind := _image_type(block.data)):
+                room -= size
+                media.append(MediaSource(media_type=kind, data=block.data))
             case "image" | "audio":
                 texts.append(f"[{block.mime_type or block.type}, {len(block.data) * 3 // 4:,} bytes, which cannot be shown]")
             case "resource_link":
@@ -184,6 +197,14 @@ def _outcome(result: "CallToolResult", here: Here) -> ToolOutcome:
         texts.append(msgspec.json.encode(result.structured_content).decode())
     text = plain("\n".join(texts))
     return here.outcome(text or ("" if media else "[no content]"), error=result.is_error, media=tuple(media))
+
+
+def _image_type(data: str) -> str:
+    """The media type of an image; empty for what no provider takes for one, since a request that holds it would be refused each time."""
+    try:
+        return image_type(b64decode(data, validate=True)[:16])
+    except ValueError:
+        return ""
 
 
 def _says(texts: Sequence[str], structured: Mapping[str, Json]) -> bool:
@@ -204,6 +225,7 @@ def _read(text: str) -> Json:
 
 
 LONGEST: Final = 30_000  # characters of a schema's JSON
+MOST_PARTS: Final = 1_000  # objects and lists in it: each takes a checker up to a millisecond
 TOLD: Final = 1_500  # of a schema that is told in words instead
 
 _KEY: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
@@ -223,7 +245,12 @@ class ToolSchema(Struct, frozen=True, kw_only=True):
 def tool_schema(given: Mapping[str, Any]) -> ToolSchema:
     """A server's schema as it can be offered; in words where it cannot."""
     text = _text(given)
-    if given.get("type") != "object" or len(text) > LONGEST or not _is_sound(given):
+    if (
+        given.get("type") != "object"
+        or len(text) > LONGEST
+        or text.count("{") + text.count("[") > MOST_PARTS
+        or not _is_sound(given)
+    ):
         return ToolSchema(schema={"type": "object", "properties": {}}, words=_in_words(text))
     properties = cast(Mapping[str, Any], given.get("properties") or {})
     names = _names(properties)
