@@ -57,6 +57,33 @@ def test_what_a_session_did_to_files_is_listed_and_undone_from_the_shell(
     assert (tmp_path / "store.db.snapshots").stat().st_mode & 0o77 == 0
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
+def test_a_session_is_rewound_to_a_turn_forked_and_built_from_the_shell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    id_ = session(tmp_path)
+    path = tmp_path / "store.db"
+    assert main(["rewind", id_, "user:1", "--store", str(path)]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("written  a\nremoved  b\ntenure --resume ")
+    assert {each.name for each in (tmp_path / "ws").iterdir()} == {"a"}
+    assert main(["context", f"{path}#{id_}", "--fork", "user:1"]) == 0
+    assert main(["context", f"{path}#{id_}", "--build", "user:0, user:1"]) == 0
+    with Store(f"sqlite:///{path}") as store:
+        sheets = {sheet.title: sheet for sheet in store.conversations(None)}
+        whole = store.conversation(id_)
+        forks = sorted(sheet.length for sheet in store.conversations(None) if sheet.forked_at)
+        assert store.verify(id_) is None
+    assert forks[-1] == whole.length
+    assert forks[0] == whole.length - 4  # the words, the call, its result, the answer
+    assert any(title.startswith("built from") for title in sheets)
+    capsys.readouterr()
+    for wrong in ("user:9", "brief:1", "nonsense"):
+        assert main(["context", f"{path}#{id_}", "--build", wrong]) == 2
+        assert main(["context", f"{path}#{id_}", "--fork", wrong]) == 2
+        assert main(["rewind", id_, wrong, "--store", str(path)]) == 2
+
+
 def test_a_session_that_is_not_there_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rewind", "nonsense", "--store", str(tmp_path / "new.db")]) == 2
     assert "no such file" in capsys.readouterr().err

@@ -77,7 +77,7 @@ def viewer(world: World) -> None:
 
     async def play() -> None:
         async with ViewerApp(lambda: history).run_test(size=(100, 30)) as pilot:
-            await pilot.press("2", "end", "enter", "3", "end", "4", "end")
+            await pilot.press("1", "end", "enter", "2", "end", "3", "end")
 
     asyncio.run(play())
 

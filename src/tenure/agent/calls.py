@@ -155,7 +155,9 @@ class CallRunner:
         if self._snapshots is None:
             return ""
         also = _named(made, here.workspace)
-        problem = await asyncio.to_thread(self._snapshots.take, _summary(made), message=self.message, also=also)
+        problem = await asyncio.to_thread(
+            self._snapshots.take, _summary(made), message=self.message, entries=self._recorder.length, also=also
+        )
         if problem and self._is_kept:
             self._say(Noticed(text=f"Changes of files cannot be undone: {problem}"))
         self._is_kept = not problem

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from threading import Event as Flag
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
 from msgspec.structs import replace
 
@@ -268,7 +269,24 @@ class Agent:
         self._require_idle()
         if self.parts.snapshots is None:
             raise InputError("rewind", "no copies of files are kept", "a session with them (Settings.snapshots)")
-        return await asyncio.to_thread(self.parts.snapshots.rewind, number)
+        return await asyncio.to_thread(self.parts.snapshots.rewind, number, entries=self._recorder.length)
+
+    async def fork(self, entries: int, *, files: bool = False) -> tuple[str, Rewound | None]:
+        """A new session of the first so many entries, which keeps what it may undo; its id. This one stays as it was.
+
+        With `files`, those of the folder are put back as they were then, and what they are now is kept with this session: what became of them, None
+        where nothing had changed since. Raises InputError during a turn, and for what cannot be put back; then there is no fork.
+        """
+        self._require_idle()
+        kept = self.parts.snapshots
+        if files and kept is None:
+            raise InputError("rewind", "no copies of files are kept", "a session with them (Settings.snapshots), or a fork")
+        number = await asyncio.to_thread(kept.since, entries) if files and kept is not None else 0
+        done = await self.rewind(number) if number else None
+        fork = self.context.store.fork(self.id, entries, uuid4().hex, f"fork of {self.id[:8]}").id
+        if kept is not None:
+            await asyncio.to_thread(kept.share, fork, entries)
+        return fork, done
 
     @property
     def context(self) -> Context:

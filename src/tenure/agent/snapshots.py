@@ -58,6 +58,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     time: str
     cause: str  # the call that came next
     message: str = ""  # what the person had said before
+    entries: int = 0  # of the record then; 0: not known
 
 
 class Rewound(Struct, frozen=True, kw_only=True):
@@ -92,8 +93,10 @@ class Snapshots:
         """Where those of a store are, by the folder of its spills; for a store in memory, elsewhere."""
         return spills.with_name(spills.name.removesuffix(SPILLS) + SUFFIX) if spills is not None else otherwise / "snapshots"
 
-    def take(self, cause: str, *, message: str = "", also: Iterable[Path] = ()) -> str:
-        """Keep the files as they are now; why that could not be done, or nothing. `also` are files to keep although they are ignored. Never raises.
+    def take(self, cause: str, *, message: str = "", entries: int = 0, also: Iterable[Path] = ()) -> str:
+        """Keep the files as they are now; why that could not be done, or nothing. Never raises.
+
+        `entries` has the record now, `also` are files to keep although they are ignored.
 
         What could not be done in time or is too much is not tried again.
         """
@@ -101,7 +104,7 @@ class Snapshots:
             return self._given_up
         try:
             with self._alone():
-                self._taken(cause, message, also)
+                self._taken(cause, message, entries, also)
         except _Failed as failed:
             self._given_up = str(failed)
         except OSError as error:
@@ -134,18 +137,32 @@ class Snapshots:
         lines = [line.strip("\n") for line in ran.out.decode("utf-8", "replace").split("\0")]
         found: list[Snapshot] = []
         for number, line in enumerate(filter(None, lines), 1):
-            commit, time, cause, message, *_ = [*line.split(_PART), "", "", ""]
-            found.append(Snapshot(number=number, commit=commit, time=time, cause=cause, message=message.strip()))
+            commit, time, cause, message, entries, *_ = [*line.split(_PART), "", "", "", ""]
+            length = int(entries) if entries.isdecimal() else 0
+            found.append(Snapshot(number=number, commit=commit, time=time, cause=cause, message=message.strip(), entries=length))
         return tuple(found)
 
-    def rewind(self, number: int) -> Rewound:
+    def since(self, entries: int) -> int:
+        """The number of the first change that came when the record had more entries than that; 0 when none did. Raises InputError."""
+        return next((each.number for each in self.listed() if each.entries > entries), 0)
+
+    def share(self, conversation: str, entries: int) -> None:
+        """Give a fork that begins with so many entries the changes up to there, so that it can undo them too. Raises InputError."""
+        before = [each for each in self.listed() if 0 < each.entries <= entries]
+        if before:
+            try:
+                self._ran("update-ref", f"refs/tenure/{conversation}", before[-1].commit)
+            except _Failed as failed:
+                raise InputError("fork", str(failed), "git to keep the changes of files for it") from failed
+
+    def rewind(self, number: int, *, entries: int = 0) -> Rewound:
         """Put the files back as they were before a change; what they are now is kept first, so that this can be undone too. Raises InputError."""
         every = self.listed()
         if not 1 <= number <= len(every):
             raise InputError(
                 "rewind", f"{number}", f"a number from 1 to {len(every)}" if every else "a session that changed files"
             )
-        if problem := self.take(f"rewind {number}"):
+        if problem := self.take(f"rewind {number}", entries=entries):
             raise InputError("rewind", problem, "a copy of the files as they are now, before they are put back")
         try:
             with self._alone():
@@ -163,7 +180,7 @@ class Snapshots:
             (self._place / "info/attributes").write_text(_ATTRIBUTES)
             (self._place / "info/exclude").write_text("\n".join((*LEFT_OUT, "")))
 
-    def _taken(self, cause: str, message: str, also: Iterable[Path]) -> None:
+    def _taken(self, cause: str, message: str, entries: int, also: Iterable[Path]) -> None:
         self._begin()
         changed = self._names("ls-files", "-z", "--others", "--modified", "--deleted", "--exclude-standard")
         forced = [os.path.relpath(path, self.folder) for path in also if path.is_relative_to(self.folder)]
@@ -173,7 +190,7 @@ class Snapshots:
         if dropped:
             self._ran("update-index", "--force-remove", "-z", "--stdin", given=dropped)
         tree = self._ran("write-tree").out.decode().strip()
-        words = _PART.join((self._now(), one_line(cause, CAUSE_CHARS), one_line(message, CAUSE_CHARS)))
+        words = _PART.join((self._now(), one_line(cause, CAUSE_CHARS), one_line(message, CAUSE_CHARS), str(entries)))
         before = self._run("rev-parse", "--verify", "--quiet", self._ref)
         parent = ("-p", before.out.decode().strip()) if before.code == 0 else ()
         commit = self._ran("commit-tree", tree, *parent, "-m", words).out.decode().strip()

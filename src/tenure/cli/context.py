@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,9 +10,24 @@ from tenure.cli.main import is_interactive
 from tenure.cli.options import SESSION_HELP, Light, StoreAt
 from tenure.errors import InputError
 
+if TYPE_CHECKING:
+    from tenure.store.records import Conversation
+
 
 def context(
     session: Annotated[str, typer.Argument(metavar="SESSION", help=SESSION_HELP + " PATH#ID names one of several.")],
+    chosen: Annotated[
+        str,
+        typer.Option(
+            "--build", metavar="TURNS", help="Without a screen: build a conversation of these, such as user:1,user:3,brief:1."
+        ),
+    ] = "",
+    fork: Annotated[
+        str,
+        typer.Option(
+            metavar="AT", help="Without a screen: fork a session of your own behind a turn or message: user:3, entry:40."
+        ),
+    ] = "",
     store: StoreAt = "",
     light: Light = False,
 ) -> None:
@@ -20,15 +35,16 @@ def context(
 
     A conversation that is built goes to --store, by default into the session's own store, or with your own sessions.
     """
-    if not is_interactive():
-        raise InputError("context", "no terminal", "one; `tenure show` prints a summary")
+    if not (chosen or fork or is_interactive()):
+        raise InputError("context", "no terminal", "one; or --build, or --fork; `tenure show` prints a summary")
     from tenure.agent.admission.place import place_on_disk
     from tenure.agent.admission.prompt import admit
     from tenure.agent.opening import store_url
     from tenure.agent.screens.build import Picks, build
-    from tenure.agent.screens.contents import Segment
+    from tenure.agent.screens.contents import Segment, lists
     from tenure.agent.screens.history import History, of_address
     from tenure.agent.screens.themes import DARK, LIGHT
+    from tenure.agent.screens.tree import end_of, picks_named
     from tenure.agent.screens.viewer import ViewerApp
     from tenure.agent.settings import Settings, World
     from tenure.engine.lifecycle.terms import Terms
@@ -53,8 +69,33 @@ def context(
             system = admit(place, count=count).system
             return build(history, picks, segments, store=records, folder=folder, count=count, system=system)
 
-    built = ViewerApp(lambda: history, store_built, theme=LIGHT if light else DARK).run()
+    if fork:
+        if history.sheet is None or own is None:
+            raise InputError("--fork", f"{session!r}, which is not in a store of your own", "--build with turns of it")
+        built = fork_at(str(own).removesuffix(SUFFIX), history.sheet, end_of(history, lists(history), fork))
+    elif chosen:
+        contents = lists(history)
+        built = store_built(history, picks_named(contents, chosen.replace(",", " ").split()), contents.segments).id
+    else:
+        built = ViewerApp(lambda: history, store_built, theme=LIGHT if light else DARK).run() or ""
     if built:
         apart = "" if url == store_url(Settings(folder=folder), world) else f" --store {url.removeprefix('sqlite:///')}"
         held = history.sheet is not None and Terms.stored(history.sheet.terms).base_url
         typer.echo(f"tenure --resume {built[:8]}{apart}{'' if held else ' --model MODEL'} goes on with what was built")
+
+
+def fork_at(path: str, sheet: "Conversation", entries: int) -> str:
+    """Fork a conversation of the store at this path, with the changes of files that it may undo; the fork's id."""
+    import os
+    from uuid import uuid4
+
+    from tenure.agent.snapshots import Snapshots
+    from tenure.store.records import utc_now
+    from tenure.store.store import Store
+
+    with Store(f"sqlite:///{path}") as records:
+        fork = records.fork(sheet.id, entries, uuid4().hex, f"fork of {sheet.id[:8]}").id
+        if (spills := records.spills.folder) is not None:
+            kept = Snapshots(Snapshots.beside(spills, spills), Path(sheet.tenant), sheet.id, environment=os.environ, now=utc_now)
+            kept.share(fork, entries)
+    return fork

@@ -21,18 +21,29 @@ def rewind(
     session: Annotated[
         str, typer.Argument(metavar="SESSION", help="The session's id, or its start; `tenure sessions` lists them.")
     ],
-    number: Annotated[int, typer.Argument(metavar="[NUMBER]", help="Which change; without it they are listed.")] = 0,
+    number: Annotated[
+        str,
+        typer.Argument(
+            metavar="[NUMBER or user:3]", help="Which change, or which turn or message; without it changes are listed."
+        ),
+    ] = "",
     store: StoreAt = "",
 ) -> None:
     """Undo what a session did to the files of its folder.
 
     Without a number, list the changes. With one, put the files back as they were before that change; the conversation stays. What the files are
-    now is kept first and listed as a change too, so that this can be undone.
+    now is kept first and listed as a change too, so that this can be undone. With a turn, put the files back as they were before it, and go on from there in a fork.
     """
     from tenure.agent.opening import store_url
+    from tenure.agent.screens.contents import lists
+    from tenure.agent.screens.history import of_address
+    from tenure.agent.screens.tree import start_of
     from tenure.agent.settings import Settings, World
     from tenure.agent.snapshots import Snapshots
+    from tenure.cli.context import fork_at
+    from tenure.engine.meter.tokens import o200k
     from tenure.store.records import utc_now
+    from tenure.store.spills import SUFFIX
     from tenure.store.store import Store
 
     url = store_url(Settings(folder=Path.cwd(), store=store), World())
@@ -47,8 +58,20 @@ def rewind(
         raise InputError("rewind", "a store that is no file", "the file of a store")
     sheet, console = found[0], words.screen()
     kept = Snapshots(Snapshots.beside(spills, spills), Path(sheet.tenant), sheet.id, environment=os.environ, now=utc_now)
-    for line in _undone(kept.rewind(number)) if number else _changes(kept):
-        console.print(words.plain(line), soft_wrap=True)
+    if number.isdecimal() or not number:
+        for line in _undone(kept.rewind(int(number))) if number else _changes(kept):
+            console.print(words.plain(line), soft_wrap=True)
+        return
+    path = str(spills).removesuffix(SUFFIX)
+    history = of_address(f"{path}#{sheet.id}", o200k())
+    entries, _ = start_of(history, lists(history), number)
+    if (change := kept.since(entries)) and (done := kept.rewind(change, entries=sheet.length)):
+        for line in _undone(done):
+            console.print(words.plain(line), soft_wrap=True)
+    else:
+        console.print("No file has changed since.")
+    fork = fork_at(path, sheet, entries)
+    console.print(f"tenure --resume {fork[:8]} goes on from there, before {number}", soft_wrap=True)
 
 
 def _changes(kept: "Snapshots") -> Iterator[str]:

@@ -62,7 +62,7 @@ def test_the_screen_goes_on_in_what_was_built_with_the_prompt_of_a_session_its_c
         source, before = chat.agent.id, chat.agent.context.wire().decode()
         await pilot.press("ctrl+o")
         await until(pilot, lambda: isinstance(app.screen, ContextViewer))
-        await pilot.press("2", "end", "space", "b")
+        await pilot.press("1", "end", "space", "b")
         await until(pilot, lambda: app.screen is chat and chat.agent is not None and chat.agent.id != source)
         context = chat.agent.context
         assert f"this is {chat.agent.id[:8]}, built from {source[:8]}, which stays as it was" in text_of(app)
@@ -103,7 +103,7 @@ def test_nothing_is_built_while_a_turn_runs(tmp_path: Path) -> None:
         await until(pilot, lambda: chat.is_busy and "sleep" in text_of(app))
         await pilot.press("ctrl+o")
         await until(pilot, lambda: isinstance(app.screen, ContextViewer))
-        await pilot.press("2", "end", "space", "b")
+        await pilot.press("1", "end", "space", "b")
         await pilot.pause(0.1)
         assert isinstance(app.screen, ContextViewer)
         await pilot.press("escape")

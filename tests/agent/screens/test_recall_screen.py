@@ -104,7 +104,7 @@ def test_an_object_is_brought_back_from_the_viewer_too(tmp_path: Path, squeezed:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         await pilot.press("ctrl+o")
         await until(pilot, lambda: isinstance(app.screen, ContextViewer))
-        await pilot.press("3")
+        await pilot.press("2")
         app.screen.query_one("#objects-rows", RowList).go("bash:1")
         await pilot.press("t")
         await until(pilot, lambda: "recall:1" in shown(app))

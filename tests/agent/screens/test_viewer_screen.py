@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, TabbedContent
-from tui_stage import Squeezed, picture, played, text_of, until
+from tui_stage import Squeezed, call, made, picture, played, said, says, text_of, until
 
+from tenure.agent.approval import Mode
 from tenure.agent.screens.app import TenureApp
 from tenure.agent.screens.build import build
 from tenure.agent.screens.chat import Chat
@@ -17,6 +18,7 @@ from tenure.agent.screens.history import of_address, of_records
 from tenure.agent.screens.themes import DARK, LIGHT
 from tenure.agent.screens.viewer import ContextViewer, ViewerApp
 from tenure.agent.screens.widgets import RowList
+from tenure.store.store import Store
 from tenure.testing.builders import by_words
 from tenure.testing.store import MemoryStore
 
@@ -67,8 +69,8 @@ def viewed(
 @pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, DARK), (80, LIGHT), (160, DARK), (160, LIGHT)])
 def test_every_list_reads_well(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     async def play(pilot: Pilot[Any], app: ViewerApp) -> None:
-        for key, tab in enumerate(("segments", "turns", "objects", "calls"), 1):
-            await pilot.press(str(key))
+        for key, tab in enumerate(("tree", "objects", "calls"), 1):
+            await pilot.press(str(key), *(("home", "right") if tab == "tree" else ()))
             await pilot.pause(0.1)
             golden(f"tui-viewer-{tab}-{width}-{theme}.txt", picture(app))
 
@@ -80,7 +82,7 @@ def test_commits_read_well(
     width: int, theme: str, tmp_path: Path, squeezed: Squeezed, golden: Callable[[str, str], None]
 ) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp, chat: Chat, viewer: ContextViewer) -> None:
-        await pilot.press("5")
+        await pilot.press("4")
         await pilot.pause(0.1)
         golden(f"tui-viewer-commits-{width}-{theme}.txt", picture(app))
 
@@ -89,7 +91,7 @@ def test_commits_read_well(
 
 def test_the_cursor_is_in_sight_when_a_long_list_is_turned_to(tmp_path: Path, squeezed: Squeezed) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp, chat: Chat, viewer: ContextViewer) -> None:
-        await pilot.press("4")
+        await pilot.press("3")
         await pilot.pause(0.1)
         rows = viewer.query_one("#calls-rows", RowList)
         assert rows.cursor == rows.count - 1
@@ -100,7 +102,7 @@ def test_the_cursor_is_in_sight_when_a_long_list_is_turned_to(tmp_path: Path, sq
 
 def test_a_call_shows_what_changed_or_all_that_the_model_saw(tmp_path: Path) -> None:
     async def play(pilot: Pilot[Any], app: ViewerApp) -> None:
-        await pilot.press("4")
+        await pilot.press("3")
         await pilot.pause(0.05)
         shown = text_of(app)
         assert "what changed since the call before" in shown
@@ -121,7 +123,7 @@ def test_words_are_found_in_the_whole_record(tmp_path: Path) -> None:
         await pilot.press("enter")
         await until(pilot, lambda: app.screen.query_one("#found-rows", RowList).count)
         assert app.screen.query_one("#found-rows", RowList).count == 1
-        assert app.screen.query_one("#lists", TabbedContent).get_tab("found").label_text == "6 Found"
+        assert app.screen.query_one("#lists", TabbedContent).get_tab("found").label_text == "5 Found"
         assert "dropped in skip() of part 1" in text_of(app)
 
     viewed(session_file(tmp_path / "session.json"), play)
@@ -132,7 +134,7 @@ def test_chosen_turns_become_a_conversation_and_the_file_stays(tmp_path: Path) -
     before = path.read_bytes()
 
     async def play(pilot: Pilot[Any], app: ViewerApp) -> None:
-        await pilot.press("2", "home", "space", "down", "space")
+        await pilot.press("1", "home", "space", "down", "space")
         assert "2 chosen" in text_of(app)
         await pilot.press("b")
         await pilot.pause(0.05)
@@ -160,7 +162,7 @@ def test_nothing_is_built_of_nothing(tmp_path: Path) -> None:
 
 def test_a_file_offers_no_pins(tmp_path: Path) -> None:
     async def play(pilot: Pilot[Any], app: ViewerApp) -> None:
-        await pilot.press("3")
+        await pilot.press("2")
         await pilot.pause(0.05)
         assert "Pin" not in text_of(app)
         await pilot.press("p", "r")
@@ -193,12 +195,12 @@ def test_what_has_left_a_live_session_is_restored_and_undone(tmp_path: Path, squ
         assert chat.agent is not None
         context = chat.agent.context
         gone = next(span for span in context.session.index.spans if not _is_whole(context, span))
-        await pilot.press("3")
+        await pilot.press("2")
         viewer.query_one("#objects-rows", RowList).go(gone.object)
         await pilot.press("r")
         await pilot.pause(0.05)
         assert _is_whole(context, gone)
-        await pilot.press("5", "end")
+        await pilot.press("4", "end")
         await pilot.pause(0.05)
         assert f"restore of {gone.object}" in text_of(app)
         await pilot.press("u")
@@ -212,7 +214,7 @@ def test_a_pin_is_set_and_let_go(tmp_path: Path, squeezed: Squeezed) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp, chat: Chat, viewer: ContextViewer) -> None:
         assert chat.agent is not None
         context = chat.agent.context
-        await pilot.press("3")
+        await pilot.press("2")
         viewer.query_one("#objects-rows", RowList).go("bash:9")
         await pilot.press("p")
         await pilot.pause(0.05)
@@ -228,3 +230,84 @@ def test_a_pin_is_set_and_let_go(tmp_path: Path, squeezed: Squeezed) -> None:
 def _is_whole(context: Any, span: Any) -> bool:
     view, index = context.session.view, context.session.index
     return span.result is not None and view.weight(*span.result) == index.block(span.result).tokens
+
+
+def test_the_tree_folds_and_a_message_chooses_its_turn(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: ViewerApp) -> None:
+        rows = app.screen.query_one("#tree-rows", RowList)
+        await pilot.press("home")
+        turns = rows.count
+        await pilot.press("l", "down", "down", "down")
+        assert rows.count > turns
+        assert rows.key.startswith("entry:")
+        await pilot.press("space")
+        assert "1 chosen" in text_of(app)
+        assert "[x]  ▾ user:1" in text_of(app)
+        await pilot.press("h")  # to the turn that the message is in
+        assert rows.key == "user:1"
+        await pilot.press("h")
+        assert rows.count == turns
+
+    viewed(session_file(tmp_path / "session.json"), play)
+
+
+def curated(tmp_path: Path, *keys: str, command: str = "") -> tuple[TenureApp, list[str]]:
+    """A session that writes one file in each of two turns, and what is pressed in its viewer, or typed; the app, and what the file holds then."""
+    replies = [
+        says("", call("write", path="note.txt", content="first\n")), says("one"),
+        says("", call("write", path="note.txt", content="second\n")), says("two"), says("three"),
+    ]  # fmt: skip
+    app = made(tmp_path, replies, store=Store(f"sqlite:///{tmp_path / 'sessions.db'}"), mode=Mode.ALL)
+    texts: list[str] = []
+
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "write one")
+        await said(pilot, app, "write two")
+        chat = app.screen
+        assert isinstance(chat, Chat)
+        assert chat.agent is not None
+        before = chat.agent.id
+        if command:
+            await said(pilot, app, command)
+        else:
+            await pilot.press("ctrl+o")
+            await until(pilot, lambda: isinstance(app.screen, ContextViewer))
+            await pilot.press(*keys)
+        await until(pilot, lambda: isinstance(app.screen, Chat) and chat.agent is not None and chat.agent.id != before)
+        assert chat.agent.context.store.conversation(before).length > chat.agent.context.store.conversation(chat.agent.id).length
+        texts.extend([(chat.agent.folder / "note.txt").read_text(), chat.draft.text, text_of(app)])
+        texts.append(str(len(chat.agent.snapshots())))
+
+    played(app, play, (120, 36))
+    return app, texts
+
+
+@pytest.mark.parametrize("how", [{"keys": ("end", "w")}, {"command": "/rewind user:2"}])
+def test_rewinding_to_a_persons_words_puts_files_and_words_back(how: dict[str, Any], tmp_path: Path) -> None:
+    _, (held, draft, shown, changes) = curated(tmp_path, *how.get("keys", ()), command=how.get("command", ""))
+    assert held == "first\n"
+    assert draft == "write two"
+    assert "1 files written" in shown
+    assert changes == "1"  # what it may undo itself
+
+
+@pytest.mark.parametrize("how", [{"keys": ("end", "up", "f")}, {"command": "/fork user:2"}])
+def test_a_fork_at_a_turn_leaves_the_files_as_they_are(how: dict[str, Any], tmp_path: Path) -> None:
+    _, (held, draft, shown, _) = curated(tmp_path, *how.get("keys", ()), command=how.get("command", ""))
+    assert held == "second\n"
+    assert draft == ""
+    assert "a fork of" in shown
+
+
+def test_a_session_is_renamed(tmp_path: Path) -> None:
+    store = MemoryStore()
+    app = made(tmp_path, [says("one")], store=store)
+
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "go")
+        await said(pilot, app, "/title The parser, at last")
+        await said(pilot, app, "/title")
+        assert "this session is called The parser, at last" in text_of(app)
+
+    played(app, play)
+    assert store.conversations(None)[0].title == "The parser, at last"

@@ -5,12 +5,15 @@ import json
 import os
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import App
+from textual.errors import NoWidget
+from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.strip import Strip
 
@@ -23,6 +26,7 @@ from tenure.agent.settings import Settings, World
 from tenure.agent.tools.sandbox import Means
 from tenure.engine.lifecycle.budget import Budget
 from tenure.models.scripted import ScriptedSpeaker, parse_script
+from tenure.store.records import Records
 from tenure.testing.builders import by_words
 from tenure.testing.store import MemoryStore
 
@@ -49,7 +53,7 @@ def made(
     tmp_path: Path,
     replies: Sequence[dict[str, object]],
     *,
-    store: MemoryStore | None = None,
+    store: Records | None = None,
     theme: str = DARK,
     helped: Sequence[dict[str, object]] = (),
     **settings: Any,
@@ -143,9 +147,10 @@ def picture(app: App[Any]) -> str:
     """
     looks: dict[str, str] = {}
     shown, drawn = list[str](), list[str]()
-    bars = [
-        app.screen.find_widget(each.vertical_scrollbar).region for each in app.screen.query("*") if each.show_vertical_scrollbar
-    ]
+    bars: list[Region] = []
+    for each in app.screen.query("*"):
+        with suppress(NoWidget):  # of a list that is hidden
+            bars += [app.screen.find_widget(each.vertical_scrollbar).region] if each.show_vertical_scrollbar else []
     for y, strip in enumerate(app.screen._compositor.render_strips()):
         for bar in bars:
             if bar.y <= y < bar.bottom:

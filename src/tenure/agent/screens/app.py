@@ -7,14 +7,13 @@ from importlib import import_module
 from inspect import isawaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
-from uuid import uuid4
 
 from msgspec.structs import replace
 from textual import work
 from textual.binding import Binding, BindingType
 
 from tenure.agent.approval import Mode
-from tenure.agent.screens import commands
+from tenure.agent.screens import clean, commands
 from tenure.agent.screens.chat import Chat
 from tenure.agent.screens.themes import DARK, ThemedApp
 from tenure.agent.screens.widgets import TextPage
@@ -22,8 +21,10 @@ from tenure.agent.settings import Settings, World
 from tenure.errors import InputError, TenureError
 
 if TYPE_CHECKING:
+    from tenure.agent.screens.viewer import Curated
     from tenure.agent.session import Agent
 
+TITLE_CHARS: Final = 80
 # What a session needs, then what commands do: loaded in this order behind the first paint, so that nobody waits for it before one can type.
 _LATER: Final = (
     "tenure.agent.session",
@@ -162,12 +163,29 @@ class TenureApp(ThemedApp):
         title = title_of(store, store.conversation(agent.id))
         history = partial(of_context, agent.context, title=title, model=agent.choice.name)
         viewer = ContextViewer(history, builder, busy=lambda: self._chat.is_busy, recall=self._bring_back)
-        await self.push_screen(viewer, self._use_built)
+        await self.push_screen(viewer, self._go_on_with)
 
-    async def _use_built(self, conversation: str | None) -> None:
-        if conversation:
+    async def _go_on_with(self, curated: "Curated | None") -> None:
+        """Go on with what was made in the viewer."""
+        if curated is None:
+            return
+        if curated.built:
             source = self._open_agent.id[:8]
-            await self._reopen(conversation, f"this is {conversation[:8]}, built from {source}, which stays as it was")
+            await self._reopen(curated.built, f"this is {curated.built[:8]}, built from {source}, which stays as it was")
+            return
+        try:
+            await self._fork(curated.entries, files=curated.files, draft=curated.draft)
+        except TenureError as error:
+            self._chat.tell(str(error), "error")
+
+    async def _fork(self, entries: int, *, files: bool = False, draft: str = "") -> None:
+        """Go on in a copy of the session up to some entry. Raises TenureError."""
+        source = self._open_agent.id[:8]
+        fork, done = await self._open_agent.fork(entries, files=files)
+        became = f"; {commands.rewound_text(done)}" if done else "; no file had changed since" if files else ""
+        await self._reopen(fork, f"this is {fork[:8]}, a fork of {source} at entry {entries}, which stays as it was{became}")
+        if draft:
+            self._chat.draft.put(draft)
 
     def _do_handoff(self, focus: str) -> None:
         self._chat.hand_off(self._open_agent, focus)
@@ -245,13 +263,25 @@ class TenureApp(ThemedApp):
     def _do_help(self, _: str) -> None:
         self.push_screen(TextPage("help", commands.help_text(min(114, self.size.width - 6))))
 
-    async def _do_fork(self, _: str) -> None:
-        agent = self._open_agent
-        length = len(agent.context.session.index)
-        if not length:
-            raise InputError("/fork", "an empty session", "one with something in it")
-        fork = agent.context.store.fork(agent.id, length, uuid4().hex, f"fork of {agent.id[:8]}").id
-        await self._reopen(fork, f"this is {fork[:8]}, a fork of {agent.id[:8]}, which stays as it was")
+    async def _do_fork(self, rest: str) -> None:
+        await self._fork((await self._place(rest))[0] if rest else len(self._open_agent.context.session.index))
+
+    async def _place(self, handle: str) -> tuple[int, str]:
+        """Before a person's words, or the end of another message, and the words. Raises InputError."""
+        from tenure.agent.screens.contents import lists
+        from tenure.agent.screens.history import of_context
+        from tenure.agent.screens.tree import start_of
+
+        history = of_context(self._open_agent.context)
+        return start_of(history, lists(history), handle)
+
+    def _do_title(self, words: str) -> None:
+        store, id_ = self._open_agent.context.store, self._open_agent.id
+        before = store.conversation(id_).title
+        title = clean.line(words, TITLE_CHARS)
+        if title:
+            store.entitle(id_, title, instead=before)
+        self._chat.tell(f"this session is called {title or before or 'nothing yet'}")
 
     async def _do_rewind(self, rest: str) -> None:
         agent = self._open_agent
@@ -260,7 +290,8 @@ class TenureApp(ThemedApp):
         elif rest.isdecimal():
             self._chat.tell(commands.rewound_text(await agent.rewind(int(rest))))
         else:
-            raise InputError("/rewind", repr(rest), "the number of a change; /rewind alone lists them")
+            entries, words = await self._place(rest)
+            await self._fork(entries, files=True, draft=words)
 
     async def _do_new(self, _: str) -> None:
         await self._open(replace(self._as_now, resume="", newest=False))

@@ -61,8 +61,8 @@ class Details:
     def of(self, tab: str, key: str, *, only_changes: bool) -> Content:
         """What a row of a list stands for."""
         match tab:
-            case "segments":
-                segment = self._lists.segments[int(key)]
+            case "tree" if key.startswith("segment:"):
+                segment = self._lists.segments[int(key.partition(":")[2])]
                 turns = [f"user:{number}" for number in segment.turns[:40]]
                 turns += [f"a part of user:{number}" for number in segment.parts[:40]]
                 words = clean.text(segment.text) if segment.text else f"turns {', '.join(turns) or 'none'}"
@@ -73,7 +73,7 @@ class Details:
                 commit = next(commit for commit in self._history.commits if commit.n == int(key))
                 return commit_content(commit, assumed=not self._prices.known)
             case _:
-                return self._object(key)
+                return self._object(key.partition("/")[0] if key.startswith("user:") else key)
 
     def _object(self, key: str) -> Content:
         content = object_content(self._history, key)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from msgspec import Struct
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -16,6 +17,7 @@ from tenure.agent.screens.contents import Segment, lists
 from tenure.agent.screens.details import Details
 from tenure.agent.screens.history import MOST, History, Occurrence, find
 from tenure.agent.screens.themes import DARK, ThemedApp
+from tenure.agent.screens.tree import end_of, nodes, start_of, turn_of, usual_open
 from tenure.agent.screens.viewer_tabs import TABS
 from tenure.agent.screens.widgets import MeasuredText, RowList
 from tenure.engine.meter.price import prices_for
@@ -26,12 +28,21 @@ if TYPE_CHECKING:
     from tenure.store.records import Conversation
 
 Builder = Callable[[History, Picks, Iterable[Segment]], "Conversation"]
-_OBJECT_TABS: Final = ("turns", "objects", "found")
-_PICK_TABS: Final = ("turns", "segments")
+_OBJECT_TABS: Final = ("tree", "objects", "found")
+TREE: Final = "tree"
 
 
-class ContextViewer(Screen[str]):
-    """One session. Dismissed with the id of a conversation that was built, or an empty text."""
+class Curated(Struct, frozen=True, kw_only=True):
+    """What a person wants to go on with: a conversation that was built, or this one up to some entry, in a fork, with the files as they were or not."""
+
+    built: str = ""
+    entries: int = 0
+    files: bool = False
+    draft: str = ""  # what the person had said there
+
+
+class ContextViewer(Screen[Curated | None]):
+    """One session. Dismissed with what is to be gone on with, or nothing."""
 
     DEFAULT_CSS = """
     ContextViewer {
@@ -57,7 +68,11 @@ class ContextViewer(Screen[str]):
         Binding("escape,q", "leave", "Close"),
         Binding("slash", "search", "Find", key_display="/"),
         Binding("space", "pick", "Choose"),
+        Binding("right,l", "fold(False)", "Open", show=False),
+        Binding("left,h", "fold(True)", "Fold", show=False),
         Binding("b", "build", "Build"),
+        Binding("f", "fork", "Fork here"),
+        Binding("w", "rewind", "Rewind"),
         Binding("d", "changes", "Changes only"),
         Binding("p", "pin", "Pin"),
         Binding("r", "restore", "Restore"),
@@ -80,7 +95,7 @@ class ContextViewer(Screen[str]):
         """
         super().__init__()
         self._source, self._builder, self._busy, self._recall = history, builder, busy, recall
-        self._picks = Picks()
+        self._picks, self._is_open = Picks(), frozenset[str]()
         self._found: tuple[Occurrence, ...] = ()
         self._only_changes = True
         self._read()
@@ -89,11 +104,12 @@ class ContextViewer(Screen[str]):
         self._history = self._source()
         self._lists, self._prices = lists(self._history), prices_for(self._history.model)
         self._details = Details(self._history, self._lists, self._prices)
+        self._is_open = self._is_open or usual_open(self._lists)
 
     def compose(self) -> ComposeResult:
         yield Static(id="title")
         with Container(id="body"):
-            with TabbedContent(id="lists", initial="turns"):
+            with TabbedContent(id="lists", initial=TREE):
                 for n, (name, tab) in enumerate(TABS.items(), 1):
                     with TabPane(f"{n} {tab.title}", id=name):
                         yield RowList(*tab.columns, id=f"{name}-rows", empty=tab.empty)
@@ -106,7 +122,8 @@ class ContextViewer(Screen[str]):
         self.query_one("#lists", TabbedContent).hide_tab("found")
         self._fill()
         self._rows("calls").go(str(len(self._lists.life.calls) - 1))
-        self._rows("turns").focus()
+        self._rows(TREE).action_end(1)
+        self._rows(TREE).focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Only what makes sense here is offered."""
@@ -117,8 +134,10 @@ class ContextViewer(Screen[str]):
             "restore": is_live and tab in _OBJECT_TABS,
             "recall": self._recall is not None and tab in _OBJECT_TABS,
             "undo": is_live and tab == "commits",
-            "pick": tab in _PICK_TABS,
-            "build": self._builder is not None and tab in _PICK_TABS,
+            "pick": tab == TREE,
+            "build": self._builder is not None and tab == TREE,
+            "fork": is_live and tab == TREE,
+            "rewind": is_live and tab == TREE,
             "changes": tab == "calls",
         }.get(action, True)
 
@@ -138,8 +157,8 @@ class ContextViewer(Screen[str]):
 
     def _fill_picks(self) -> None:
         self._show_title()
-        self._rows("segments").show(list(viewer_tabs.segment_rows(self._lists.segments, self._picks)))
-        self._rows("turns").show(list(viewer_tabs.turn_rows(self._lists.turns, self._picks, self._prices)))
+        self._shown_nodes = {node.key: node for node in nodes(self._history, self._lists, self._is_open)}
+        self._rows(TREE).show(list(viewer_tabs.tree_rows(self._shown_nodes.values(), self._picks, self._prices)))
 
     @on(RowList.Moved)
     def _moved(self, event: RowList.Moved) -> None:
@@ -170,7 +189,7 @@ class ContextViewer(Screen[str]):
         if search.has_focus:
             search.remove_class("-open")
         elif not self.query_one("#detail").has_focus:
-            self.dismiss("")
+            self.dismiss(None)
             return
         self._rows(self._tab).focus()
 
@@ -208,20 +227,45 @@ class ContextViewer(Screen[str]):
         if len(found) == MOST:
             self.notify(f"the newest {MOST} places")
 
-    def action_pick(self) -> None:
-        """Choose a turn or a brief for a new conversation, or let go of it."""
-        key = self._rows(self._tab).key
-        if not key:
+    def action_fold(self, folds: bool) -> None:
+        """Open what is under the cursor, or fold it, or what it is in."""
+        node = self._shown_nodes.get(self._rows(TREE).key) if self._tab == TREE else None
+        if node is None:
             return
-        if self._tab == "turns":
-            self._picks = self._picks.turn(int(key.partition(":")[2]), self._lists.segments)
-        else:
-            segment = self._lists.segments[int(key)]
-            if not segment.key:
-                self.notify("only a segment that a brief stands for can be chosen; choose its turns", severity="warning")
-            self._picks = self._picks.brief(segment)
+        if folds and not node.is_open:  # the row that it is in
+            above = [each for each in self._shown_nodes.values() if each.depth < node.depth]
+            before = list(self._shown_nodes)
+            node = next((each for each in reversed(above) if before.index(each.key) < before.index(node.key)), node)
+        self._is_open = self._is_open - {node.key} if folds else self._is_open | {node.key}
         self._fill_picks()
-        self._rows(self._tab).action_move(1)
+        self._rows(TREE).go(node.key)
+
+    def action_pick(self) -> None:
+        """Choose a turn or a brief for a new conversation, or let go of it; of a message, its turn."""
+        node = self._shown_nodes.get(self._rows(TREE).key)
+        if node is None:
+            return
+        if node.kind == "segment":
+            assert node.segment is not None
+            if not node.segment.key:
+                self.notify("only a segment that a brief stands for can be chosen; choose its turns", severity="warning")
+            self._picks = self._picks.brief(node.segment)
+        else:
+            number = node.number if node.kind == "turn" else turn_of(self._history, node.key)
+            self._picks = self._picks.turn(number, self._lists.segments)
+        self._fill_picks()
+        self._rows(TREE).action_move(1)
+
+    def action_fork(self) -> None:
+        """Go on from the end of what is under the cursor, in a copy."""
+        if (key := self._rows(TREE).key) and not self._waits():
+            self.dismiss(Curated(entries=end_of(self._history, self._lists, key)))
+
+    def action_rewind(self) -> None:
+        """Go back to before a person's words, or to the end of another message, in a copy, with the files as they were then."""
+        if (key := self._rows(TREE).key) and not self._waits():
+            entries, words = start_of(self._history, self._lists, key)
+            self.dismiss(Curated(entries=entries, files=True, draft=words))
 
     def action_build(self) -> None:
         """Make a conversation of what is chosen."""
@@ -232,7 +276,7 @@ class ContextViewer(Screen[str]):
         except TenureError as error:
             self._show_error(error)
             return
-        self.dismiss(built.id)
+        self.dismiss(Curated(built=built.id))
 
     def action_changes(self) -> None:
         """All that the model saw, or what changed."""
@@ -257,7 +301,10 @@ class ContextViewer(Screen[str]):
 
     def _change(self, change: "Callable[[Context, str], str]") -> None:
         """Change a live session by what is under the cursor, say what came of it, and read the session anew."""
-        key, context = self._rows(self._tab).key, self._history.context
+        key, context = (
+            self._rows(self._tab).key.partition("/")[0] if self._tab == TREE else self._rows(self._tab).key,
+            self._history.context,
+        )
         if context is None or not key or self._waits():
             return
         try:
@@ -310,4 +357,4 @@ class ViewerApp(ThemedApp):
         self._history, self._builder = history, builder
 
     def on_mount(self) -> None:
-        self.push_screen(ContextViewer(self._history, self._builder), self.exit)
+        self.push_screen(ContextViewer(self._history, self._builder), lambda curated: self.exit(curated.built if curated else ""))

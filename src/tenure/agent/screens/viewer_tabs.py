@@ -7,9 +7,10 @@ from msgspec import Struct
 
 from tenure.agent.screens import clean
 from tenure.agent.screens.build import Picks
-from tenure.agent.screens.contents import CallView, ListedObject, Segment, State
+from tenure.agent.screens.contents import CallView, ListedObject, State, state_of
 from tenure.agent.screens.details import about_block
 from tenure.agent.screens.history import History, Occurrence
+from tenure.agent.screens.tree import TreeNode
 from tenure.agent.screens.widgets import Cell, Column, ListRow, Tone
 from tenure.engine.meter import figures
 from tenure.engine.meter.price import Prices
@@ -26,30 +27,18 @@ class ViewerTab(Struct, frozen=True):
 
 _TOKENS: Final = Column("tokens", 6, right=True)
 TABS: Final[Mapping[str, ViewerTab]] = {
-    "segments": ViewerTab(
-        "Segments",
+    "tree": ViewerTab(
+        "Turns",
         "no entries",
         (
             Column("", 3, "mark"),
-            Column("entries", 11),
+            Column("turn", 22),
             _TOKENS,
             Column("shown", 6, right=True),
-            Column("turns", 5, "dim", right=True, above=70),
-            Column("what stands for it"),
-        ),
-    ),
-    "turns": ViewerTab(
-        "Turns",
-        "no turns",
-        (
-            Column("", 3, "mark"),
-            Column("turn", 13),
-            _TOKENS,
-            Column("shown", 6, right=True),
-            Column("calls", 5, "dim", right=True, above=70),
-            Column("carried", 7, "dim", right=True, above=78),
-            Column("cost", 7, "dim", right=True, above=86),
-            Column("the person said"),
+            Column("calls", 5, "dim", right=True, above=84),
+            Column("carried", 7, "dim", right=True, above=104),
+            Column("cost", 7, "dim", right=True, above=112),
+            Column("what was said"),
         ),
     ),
     "objects": ViewerTab(
@@ -101,25 +90,20 @@ TABS: Final[Mapping[str, ViewerTab]] = {
 STATE_TONES: Final[Mapping[State, Tone]] = {"whole": "", "smaller": "warn", "gone": "dim"}
 
 
-def segment_rows(segments: Iterable[Segment], picks: Picks) -> Iterator[ListRow]:
-    """One row a segment; those that a brief stands for can be chosen."""
-    for n, segment in enumerate(segments):
-        box = ("[x]" if segment.key in picks.briefs else "[ ]") if segment.key else ""
-        span = f"{segment.start}–{segment.stop - 1}" if segment.stop > segment.start else "none"
-        tokens, shown = figures.short(segment.tokens), figures.short(segment.shown)
-        tone: Tone = "" if segment.shown == segment.tokens else "warn"
-        words = clean.line(f"{segment.title}: {segment.text}" if segment.text else segment.title, 200)
-        yield ListRow(str(n), (box, span, tokens, (shown, tone), str(len(segment.turns)), words))
-
-
-def turn_rows(turns: Iterable[ListedObject], picks: Picks, prices: Prices) -> Iterator[ListRow]:
-    """One row a turn, each with a box."""
-    for turn in turns:
-        number = int(turn.object.partition(":")[2])
-        box, handle = "[x]" if number in picks.turns else "[ ]", turn.handle if number else "start"
-        shown = figures.short(turn.shown), STATE_TONES[turn.state]
-        words = ("⚑ " if turn.pinned else "") + clean.line(turn.about, 200)
-        yield ListRow(turn.object, (box, handle, figures.short(turn.tokens), shown, *_carried(turn, prices), words))
+def tree_rows(rows: Iterable[TreeNode], picks: Picks, prices: Prices) -> Iterator[ListRow]:
+    """One row a segment, turn or message in sight; what can be chosen has a box."""
+    for node in rows:
+        box = ""
+        if node.kind == "segment" and node.segment is not None and node.segment.key:
+            box = "[x]" if node.segment.key in picks.briefs else "[ ]"
+        elif node.kind == "turn":
+            box = "[x]" if node.number in picks.turns else "[ ]"
+        sign = " " if node.kind == "message" else "▾" if node.is_open else "▸"
+        tone = STATE_TONES[state_of(node.tokens, node.shown)]
+        label: Cell = f"{'  ' * node.depth}{sign} {node.label}", "dim" if node.kind == "message" else ""
+        words: Cell = clean.line(node.words, 200), "dim" if node.kind == "message" else ""
+        carried = _carried(node.turn, prices) if node.turn is not None else ("", "", "")
+        yield ListRow(node.key, (box, label, figures.short(node.tokens), (figures.short(node.shown), tone), *carried, words))
 
 
 def object_rows(objects: Iterable[ListedObject], prices: Prices) -> Iterator[ListRow]:
