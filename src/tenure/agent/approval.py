@@ -21,6 +21,7 @@ class CallEffect(StrEnum):
     EDIT = "edit"  # a file in the workspace
     COMMAND = "command"  # a program that may change the workspace or speak to the network
     SERVER = "server"  # a tool of an MCP server, which may do anything
+    REMOTE = "remote"  # something elsewhere that others have or see
     OUTSIDE = "outside"  # a change outside the workspace, or a look at what holds keys
     DESTROY = "destroy"  # what cannot be undone
 

@@ -99,7 +99,6 @@ ASKING = (
     "python -m pytest",
     "python -c 'print(1)'",
     'git commit -m "rm -rf is gone"',
-    "git push origin main",
     "git pull",
     "mkdir foo",
     "touch src/x",

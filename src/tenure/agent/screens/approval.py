@@ -19,7 +19,7 @@ from tenure.agent.screens.widgets import MeasuredText
 
 SHARE: Final = 0.7  # of the screen that a question may take
 DETAIL: Final = 16  # lines of what a call would do that are seen at once
-_GRAVE: Final = frozenset({CallEffect.OUTSIDE, CallEffect.DESTROY})
+_GRAVE: Final = frozenset({CallEffect.REMOTE, CallEffect.OUTSIDE, CallEffect.DESTROY})
 
 
 class ApprovalPrompt(Vertical):

@@ -26,13 +26,22 @@ from tenure.agent.tools.shell.effects import (
     texts,
 )
 from tenure.agent.tools.shell.read_only_options import GIT
+from tenure.agent.tools.shell.remote import acts_remotely, remotely
 from tenure.agent.tools.shell.script import Word
 
 _GLOBAL_PLAIN: Final = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"})
 _GLOBAL_VALUE: Final = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"})
 _LISTING: Final = "list contains no-contains merged no-merged points-at"  # of branch and tag, with names behind
 _DRY: Final = re.compile(r"-[dxXq]*n[dxXqn]*")  # of clean
-_SUBCOMMAND: Final = re.compile(r"[a-z][a-z-]*")
+_SUBCOMMAND: Final = re.compile(r"[a-z][a-z0-9-]*")
+
+# Subcommands that change this repository, or what is known of others here.
+_LOCAL: Final = frozenset(
+    "add am apply archive branch bundle cherry-pick citool clone commit commit-graph commit-tree difftool fast-export fast-import fetch fetch-pack format-patch"
+    " fsck gui hash-object help index-pack init instaweb interpret-trailers ls-remote mailinfo mailsplit maintenance merge merge-file merge-tree mergetool mktag mktree"
+    " multi-pack-index mv pack-objects pack-refs patch-id prune-packed pull quiltimport rebase remote repack replace rerere reset revert rm scalar sparse-checkout"
+    " stage stripspace switch tag unpack-file unpack-objects update-index var verify-commit verify-pack verify-tag write-tree".split()
+)
 
 _LOSES: Final = "it throws away changes that are not committed"
 _MAY_LOSE: Final = "it may throw away changes that are not committed"
@@ -94,7 +103,11 @@ def _subcommand(words: Sequence[Word], folder: Word | None) -> Effects:
     letters, names, reason = _WITH.get(name, ("", "", ""))
     if has_option(rest, letters, names):
         return (destroys(reason),)
-    return _RULES[name](rest) if name in _RULES else looks or (_asks(name),)
+    if name in _RULES:
+        return _RULES[name](rest)
+    if looks or name in _LOCAL or (name == "lfs" and not acts_remotely("git lfs", rest)):
+        return looks or (_asks(name),)
+    return (remotely(f"git {name}", f"git {name}"),)  # an alias, or a program called `git-…`
 
 
 def _looks(name: str, rest: Sequence[Word]) -> Effects | None:
@@ -149,7 +162,7 @@ def _stash(words: Sequence[Word]) -> Effects:
 def _push(words: Sequence[Word]) -> Effects:
     if any(word.text.startswith(("+", ":")) or not word.plain for word in words):
         return (destroys(_WITH["push"][2]),)
-    return (Asks(reason="it publishes commits", key="git push"),)
+    return (remotely("git push", "git push"),)
 
 
 def _checkout(words: Sequence[Word]) -> Effects:

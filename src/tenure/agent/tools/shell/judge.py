@@ -91,7 +91,7 @@ def judge(command: str, workspace: Workspace, *, path: str = "", disk: bool = Tr
         reason=worst.reason,
         detail=shown[:DETAIL] + (f"\n[{len(shown) - DETAIL:,} more characters]" if len(shown) > DETAIL else ""),
         exact=f"bash {command}" if worst.act is not CallEffect.DESTROY else "",
-        broad=tuple(dict.fromkeys(keys)) if worst.act is CallEffect.COMMAND and all(keys) else (),
+        broad=tuple(dict.fromkeys(keys)) if worst.act in (CallEffect.COMMAND, CallEffect.REMOTE) and all(keys) else (),
     )
 
 

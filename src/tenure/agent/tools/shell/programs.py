@@ -32,6 +32,7 @@ from tenure.agent.tools.shell.filters import awk, fd, find, jq, sed
 from tenure.agent.tools.shell.git import git
 from tenure.agent.tools.shell.grammar import CommandLine, Grammar, grammar
 from tenure.agent.tools.shell.read_only_options import LOOKS, VERSIONS
+from tenure.agent.tools.shell.remote import acts_remotely, remotely
 from tenure.agent.tools.shell.script import CLOSE, OPEN, OUTPUT, PRINTED, Word
 from tenure.agent.tools.shell.variables import is_harmless
 
@@ -167,10 +168,36 @@ def _unknown(name: str, rest: Sequence[Word]) -> Effects:
     if name in _SHELLS:
         return _shell(name, rest)
     if _LANGUAGES.fullmatch(name):
-        return (*_language(name, rest), *hidden)
+        far = (remotely(name),) if acts_remotely(name, rest) else ()
+        return (*_language(name, rest), *hidden, *far, *_fetched(name, rest))
     own = (RunsFile(file=Word(text=name)),) if "/" in name else ()
     written = (Writes(target=word) for word in positional(rest) if word.plain) if name in _UNPACKERS else ()
-    return (*own, Asks(reason=f"`{name}` may change something", key=_key(name, rest)), *hidden, *_outputs(rest), *written)
+    key = _key(name, rest)
+    asks = remotely(name, key) if acts_remotely(name, rest) else Asks(reason=f"`{name}` may change something", key=key)
+    return (*own, asks, *hidden, *_fetched(name, rest), *_outputs(rest), *written)
+
+
+# Programs that fetch another one and run it, behind these words if there are any.
+_FETCHERS: Final[Mapping[str, frozenset[str]]] = {
+    **dict.fromkeys(
+        ("npx", "bunx", "pnpx", "uvx", "pipx", "corepack", "dotenv", "direnv", "doppler", "aws-vault", "op"), frozenset[str]()
+    ),
+    **dict.fromkeys(
+        ("npm", "pnpm", "yarn", "bun", "uv", "poetry", "pdm", "hatch", "rye", "bundle", "conda", "mise", "asdf"),
+        _RUNNERS | {"dlx", "x"},
+    ),
+}
+
+
+def _fetched(name: str, rest: Sequence[Word]) -> Iterator[Effect]:
+    """What a program runs that it may have to fetch first: the first of its words that could be a program's name, and what stands behind."""
+    words = _FETCHERS.get(name)
+    if words is None or (words and not words & set(texts(rest))):
+        return
+    for n, word in enumerate(rest[:_LOOKED_AT]):
+        for called in re.findall(r"[^@/]+", word.text)[:2]:  # @scope/name@version
+            if word.plain and called not in words and acts_remotely(called, rest[n + 1 :]):
+                yield remotely(called)
 
 
 def _key(name: str, rest: Sequence[Word]) -> str:
@@ -226,7 +253,9 @@ def _language(name: str, rest: Sequence[Word]) -> Effects:
             break
         if word.text == "-m" and name.startswith(("python", "pypy")):
             module = rest[n + 1].text if n + 1 < len(rest) and rest[n + 1].plain else ""
-            return (Asks(reason=f"`{name}` may change something", key=f"{name} -m {module}" if _KEY.fullmatch(module) else ""),)
+            far = acts_remotely(module, rest[n + 2 :])
+            key = f"{name} -m {module}" if _KEY.fullmatch(module) else ""
+            return (remotely(module, key) if far else Asks(reason=f"`{name}` may change something", key=key),)
         if not word.plain and word.text[:1] in ("*", "?", "["):
             return (OPAQUE,)
         if re.match(r"-\w*[ceEpr]|--(?:eval|print|exec)", word.text):
@@ -348,8 +377,12 @@ def _dd(rest: Sequence[Word]) -> Effects:
     return (destroys("it overwrites a file or a device") if writes else Asks(reason="`dd` may change something"),)
 
 
-def _net(rest: Sequence[Word]) -> Effects:
-    return (Asks(reason="it speaks to the network"), *_outputs(rest))
+def _net(name: str) -> Rule:
+    def rule(rest: Sequence[Word]) -> Effects:
+        asks = remotely(name) if acts_remotely(name, rest) else Asks(reason="it speaks to the network")
+        return (asks, *_outputs(rest))
+
+    return rule
 
 
 _PS: Final = re.compile(
@@ -411,7 +444,7 @@ _RULES: Final[Mapping[str, Rule]] = {
     "jq": jq,
     "rm": _rm,
     "dd": _dd,
-    **dict.fromkeys(("curl", "wget"), _net),
+    **{name: _net(name) for name in ("curl", "wget")},
     **{name: _writer(name) for name in ("touch", "mkdir", "rmdir", "unlink", "tee", "truncate", "mkfifo", "mknod")},
     **{name: _writer(name, last=True) for name in ("cp", "install")},
     # Of mv what it takes away; and through a link of ln to what lies outside that could be changed.
