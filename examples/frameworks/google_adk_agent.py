@@ -19,7 +19,13 @@ def read(path: str) -> str:
 async def main() -> None:
     """Ask once; the agent reads what it needs."""
     tenure = TenureCallbacks(store="sqlite:///agent.db", budget=Budget(ceiling=80_000))
-    agent = LlmAgent(name="reader", model="gemini-3-flash", tools=[read, tenure.recall], before_model_callback=tenure)
+    agent = LlmAgent(
+        name="reader",
+        model="gemini-3-flash",
+        tools=[read, tenure.recall],
+        before_model_callback=tenure,
+        after_model_callback=tenure.after,
+    )
     runner = InMemoryRunner(agent=agent, app_name="example")
     session = await runner.session_service.create_session(app_name="example", user_id="me")
     question = types.Content(role="user", parts=[types.Part(text="What does pyproject.toml leave out of the tests?")])

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agents import Agent, RunConfig, Runner, SQLiteSession, function_tool
+from agents import Agent, RunConfig, Runner, function_tool
 
 from tenure import Budget
 from tenure.adapters.openai_agents import TenureFilter
@@ -20,7 +20,7 @@ def main() -> None:
     agent = Agent(name="Reader", model="gpt-5.1", tools=[read, tenure.recall_tool])
     config = RunConfig(call_model_input_filter=tenure)
     question = "What does pyproject.toml leave out of the tests?"
-    result = Runner.run_sync(agent, question, session=SQLiteSession("reader", "session.db"), run_config=config)
+    result = Runner.run_sync(agent, question, session=tenure.session("reader"), hooks=tenure.hooks, run_config=config)
     print(result.final_output)
 
 

@@ -23,7 +23,7 @@ from langchain_core.messages import (
 )
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from tenure.adapters.messages import FrameworkTurn, histories
+from tenure.adapters.messages import FrameworkTurn, completion, histories
 from tenure.apis import APIS, COMMON
 from tenure.apis.reply import fields_of
 from tenure.context.histories import Histories
@@ -119,26 +119,17 @@ def _taken(turn: FrameworkTurn[BaseMessage], response: ModelResponse[Any]) -> Mo
 
 def _completion(message: AIMessage) -> dict[str, Any]:
     """A reply as the API's JSON, with what it used."""
-    stop = "tool_calls" if message.tool_calls else "stop"
-    usage: dict[str, Any] = {}
+    usage: dict[str, int] = {}
     if (used := message.usage_metadata) is not None:
         details = used.get("input_token_details") or {}
         usage = {
-            "prompt_tokens": used["input_tokens"],
-            "completion_tokens": used["output_tokens"],
-            "total_tokens": used["total_tokens"],
-            "prompt_tokens_details": {
-                "cached_tokens": details.get("cache_read") or 0,
-                "cache_write_tokens": details.get("cache_creation") or 0,
-            },
+            "prompt": used["input_tokens"],
+            "output": used["output_tokens"],
+            "cache_read": details.get("cache_read") or 0,
+            "cache_write": details.get("cache_creation") or 0,
         }
     model = message.response_metadata.get("model_name") or message.response_metadata.get("model") or ""
-    return {
-        "id": message.id or "",
-        "object": "chat.completion",
-        "model": model,
-        "choices": [{"index": 0, "message": LangChainCodec().encode(message), "finish_reason": stop}],
-    } | ({"usage": usage} if usage else {})
+    return completion(LangChainCodec().encode(message), id_=message.id or "", model=model, usage=usage)
 
 
 class LangChainCodec:

@@ -4,8 +4,8 @@ A framework's hook hands over a whole history of its own objects. They are writt
 a message that was not changed is the very object that came in. A failure of ours leaves the framework with its own messages, and is logged.
 """
 
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping, Sequence
 from logging import getLogger
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -28,6 +28,7 @@ RECALL_TEXT: Final = (
     "Bring back what left this conversation or was shortened in it, exactly as it was. By handle, where you see one (read:12@3fa9, user:3); lines gives a "
     "part. Or search everything there ever was by words, path or pattern: hits come with handles. Where this conversation says recall, this tool is meant."
 )
+MOST: Final = 1_000  # runs whose newest turn is remembered
 M = TypeVar("M")
 
 
@@ -80,10 +81,13 @@ class FrameworkTurn(Generic[M]):
         *,
         model: str = "",
         tools: Sequence[Mapping[str, Any]] = (),
+        head: Mapping[str, Any] | None = None,
         hint: str = "",
-        tenant: str = "",
     ) -> None:
-        """`tools` are the framework's, as the API declares them; where there are any, ours stand beside them and are answered here."""
+        """`tools` are the framework's, as the API declares them; where there are any, ours stand beside them and are answered here.
+
+        A `head` is what else the request carries in front of its messages, and is only weighed.
+        """
         self._api, self._codec, self._given = api, codec, list(messages)
         self._known: dict[bytes, deque[M]] = {}
         self._calls: dict[str, M] = {}
@@ -91,9 +95,9 @@ class FrameworkTurn(Generic[M]):
         self.exchange: Exchange | None = None
         try:
             spelled = [self._spelled(message) for message in messages]
-            head: dict[str, Any] = {"model": model} | ({"tools": list(tools)} if tools else {})
-            raw = dump(head).encode()[:-1] + b"," + encoded(dump(api.body_key)) + b":[" + b",".join(spelled) + b"]}"
-            self.exchange = conversations.exchange(api, raw, model=model, hint=hint, tenant=tenant)
+            fields: dict[str, Any] = {"model": model} | ({"tools": list(tools)} if tools else {}) | dict(head or {})
+            raw = dump(fields).encode()[:-1] + b"," + encoded(dump(api.body_key)) + b":[" + b",".join(spelled) + b"]}"
+            self.exchange = conversations.exchange(api, raw, model=model, hint=hint, offers=bool(tools))
         except Exception:
             LOG.exception("the framework's own messages go out")
 
@@ -157,6 +161,56 @@ class FrameworkTurn(Generic[M]):
         for id_ in _call_ids(fields):
             self._calls.setdefault(id_, message)
         return raw
+
+
+class Turns(Generic[M]):
+    """Calls of a model by frameworks with one hook before a call and one behind it, by what each says of which run it is. Mutable."""
+
+    def __init__(self) -> None:
+        self._turns: OrderedDict[str, FrameworkTurn[M]] = OrderedDict()
+
+    def begin(self, key: str, turn: FrameworkTurn[M]) -> list[M]:
+        """What to send in a turn of a run. Nobody waits for its reply, which may never come."""
+        try:
+            self._turns[key] = turn
+            self._turns.move_to_end(key)
+            while len(self._turns) > MOST:
+                self._turns.popitem(last=False)
+            return turn.messages
+        finally:
+            turn.close()
+
+    def reply(self, key: str, reply: Callable[[], Mapping[str, Any]]) -> None:
+        """Record the reply to a run's turn, and learn from what it used. A failure of ours is logged."""
+        try:
+            if (turn := self._turns.get(key)) is not None:
+                turn.answer(reply())
+        except Exception:
+            LOG.exception("a reply is not recorded")
+
+    def recall(self, key: str, arguments: Mapping[str, Any]) -> str:
+        """What `recall` answers in a run."""
+        turn = self._turns.get(key)
+        return recall_text(turn.context if turn is not None else None, arguments)
+
+
+def completion(message: Mapping[str, Any], *, id_: str, model: str, usage: Mapping[str, int]) -> dict[str, Any]:
+    """A reply as Chat Completions has it. `usage`: tokens of "prompt" and "output", of the prompt "cache_read" and "cache_write"; empty where none was reported."""
+    stop = "tool_calls" if message.get("tool_calls") else "stop"
+    reply: dict[str, Any] = {
+        "id": id_,
+        "object": "chat.completion",
+        "model": model,
+        "choices": [{"index": 0, "message": dict(message), "finish_reason": stop}],
+    }
+    if usage.get("prompt"):
+        reply["usage"] = {
+            "prompt_tokens": usage["prompt"],
+            "completion_tokens": usage["output"],
+            "total_tokens": usage["prompt"] + usage["output"],
+            "prompt_tokens_details": {"cached_tokens": usage["cache_read"], "cache_write_tokens": usage["cache_write"]},
+        }
+    return reply
 
 
 def _call_ids(fields: Mapping[str, Any]) -> list[str]:

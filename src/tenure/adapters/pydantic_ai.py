@@ -6,7 +6,6 @@ Only what a request shows is changed: the run's messages, and with them what `re
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -28,9 +27,8 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import FunctionToolset
 
-from tenure.adapters.messages import RECALL_TEXT, RECALL_TOOL, FrameworkTurn, histories, recall_text
+from tenure.adapters.messages import RECALL_TEXT, RECALL_TOOL, FrameworkTurn, Turns, completion, histories
 from tenure.apis import APIS, COMMON
-from tenure.context.client_context import ClientContext
 from tenure.context.histories import Histories
 from tenure.engine.lifecycle.budget import Budget
 
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
     from tenure.store.records import Records
 
 API: Final = APIS[COMMON]
-MOST: Final = 1_000  # runs whose conversation is remembered for `recall`
 
 
 @dataclass(frozen=True)
@@ -57,12 +54,22 @@ class TenureCapability(AbstractCapability[Any]):
     ) -> None:
         """`shared` are conversations that other adapters manage too. Raises StoreError when the store cannot be opened."""
         self.histories = histories(store, budget=budget, shared=shared)
-        self._contexts: OrderedDict[str, ClientContext | None] = OrderedDict()
+        self._turns: Turns[RequestPart] = Turns()
 
     async def before_model_request(self, ctx: RunContext[Any], request_context: ModelRequestContext) -> ModelRequestContext:
         """Show the managed history; the store is written in a thread."""
-        messages = await asyncio.to_thread(self._managed, ctx, request_context.messages, request_context.model.model_name)
-        return replace(request_context, messages=messages)
+        return replace(request_context, messages=await asyncio.to_thread(self._managed, ctx, request_context))
+
+    async def after_model_request(
+        self,
+        ctx: RunContext[Any],
+        *,
+        request_context: ModelRequestContext,  # noqa: ARG002 - the hook names it
+        response: ModelResponse,
+    ) -> ModelResponse:
+        """Record the reply, and learn from what it used."""
+        await asyncio.to_thread(self._turns.reply, ctx.run_id or "", lambda: _completion(response))
+        return response
 
     def get_toolset(self) -> FunctionToolset[Any]:
         """`recall`."""
@@ -72,22 +79,43 @@ class TenureCapability(AbstractCapability[Any]):
             ctx: RunContext[Any], handle: str = "", lines: str = "", words: str = "", path: str = "", pattern: str = ""
         ) -> str:
             given = {"handle": handle, "lines": lines, "words": words, "path": path, "pattern": pattern}
-            return await asyncio.to_thread(recall_text, self._contexts.get(ctx.run_id or ""), given)
+            return await asyncio.to_thread(self._turns.recall, ctx.run_id or "", given)
 
         toolset.add_function(recall, name=RECALL_TOOL, description=RECALL_TEXT)
         return toolset
 
-    def _managed(self, ctx: RunContext[Any], messages: Sequence[ModelMessage], model: str) -> list[ModelMessage]:
-        parts = [each for message in messages for each in _parts(message)]
-        turn = FrameworkTurn(self.histories, API, PartCodec(), parts, model=model, hint=ctx.conversation_id or "")
-        try:
-            self._contexts[ctx.run_id or ""] = turn.context
-            while len(self._contexts) > MOST:
-                self._contexts.popitem(last=False)
-            shown = turn.messages
-            return list(messages) if shown == parts else _joined(shown)
-        finally:
-            turn.close()
+    def _managed(self, ctx: RunContext[Any], request: ModelRequestContext) -> list[ModelMessage]:
+        parts = [each for message in request.messages for each in _parts(message)]
+        given = request.model_request_parameters
+        told = [{"role": "system", "content": each.content} for each in given.instruction_parts or ()]
+        tools = [
+            {"name": each.name, "description": each.description, "parameters": each.parameters_json_schema}
+            for each in (*given.function_tools, *given.output_tools)
+        ]
+        turn = FrameworkTurn(
+            self.histories,
+            API,
+            PartCodec(),
+            parts,
+            model=request.model.model_name,
+            head={"tools": [*told, *tools]},  # the API has no other place in front of the messages
+            hint=ctx.conversation_id or "",
+        )
+        shown = self._turns.begin(ctx.run_id or "", turn)
+        return list(request.messages) if shown == parts else _joined(shown)
+
+
+def _completion(response: ModelResponse) -> dict[str, Any]:
+    """A reply as the API's JSON, with what it used."""
+    used = response.usage
+    usage = {
+        "prompt": used.input_tokens,
+        "output": used.output_tokens,
+        "cache_read": used.cache_read_tokens,
+        "cache_write": used.cache_write_tokens,
+    }
+    message = PartCodec().encode(RequestPart(response, response))
+    return completion(message, id_=response.provider_response_id or "", model=response.model_name or "", usage=usage)
 
 
 def _parts(message: ModelMessage) -> list[RequestPart]:

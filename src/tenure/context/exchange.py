@@ -82,7 +82,9 @@ class ClientRequest(Struct, frozen=True, kw_only=True):
     life: str | None  # that its cache markers ask for
     hint: str  # the session as the client names it
     has_tools: bool
+    offers: bool  # tools of ours may stand beside its own
     counts: bool  # it asks for its tokens only: the reply is none of a model's
+    records: bool = False  # it is a history to be taken in, and is sent nowhere
 
     @property
     def end(self) -> str:
@@ -227,13 +229,15 @@ class Exchange:
         assert self._request is not None
         assert self._live is not None
         live, request, context = self._live, self._request, self._live.context
-        if self._histories.management.mode == "shadow" or live.refused:
+        if self._histories.management.mode == "shadow" or live.refused or request.records:
             return
         with live.lock:
             if self.leads:
-                change = context.next_request(request.fields, request.life, offer=request.has_tools)
+                change = context.next_request(request.fields, request.life, offer=request.has_tools and request.offers)
             else:
-                change = context.beside(request.fields, request.life, self._n, self._drafts, offer=request.has_tools)
+                change = context.beside(
+                    request.fields, request.life, self._n, self._drafts, offer=request.has_tools and request.offers
+                )
         if change is not None:
             self.body = request.body.with_messages(change.messages, change.head)
             self._hidden = change.hidden

@@ -95,10 +95,13 @@ class Histories:
         counts: bool = False,
         aside: bool = False,
         hint: str = "",
+        offers: bool = True,
+        records: bool = False,
     ) -> "Exchange":
         """What becomes of a client's request. Raises InputError for what cannot be read.
 
         `counts`: it asks for its tokens only; `aside`: it is known to be none that leads; `hint` is what the client calls its session.
+        Without `offers` its tools are only weighed, and none of ours stand beside them. `records`: it is a history to be taken in, and is sent nowhere.
         """
         body = read_body(raw, api.body_key)
         fields = body.values()
@@ -117,7 +120,9 @@ class Histories:
             life=api.life_asked(fields, body.messages),
             hint=hint or api.session_of(fields),
             has_tools=api.has_tools(fields, body.messages),
+            offers=offers,
             counts=counts,
+            records=records,
         )
         for _ in range(3):
             try:
@@ -165,7 +170,7 @@ class Histories:
                 return self._lead(request, live, drafts)
             if not replies and (source := self._summarised(request, drafts)):
                 return self._lead(request, self._new(request, source), self._drafts(request, None))
-            if aside or not replies:
+            if aside or not (replies or (request.records and drafts)):
                 return Exchange(self, request.body.raw, request, live, n, drafts, leads=False)
         return self._lead(request, self.branch(request, name, n), drafts)
 
@@ -173,9 +178,13 @@ class Histories:
         """A history that cannot be found."""
         if aside or not drafts:
             return Exchange(self, request.body.raw, reason="an aside of no conversation")
-        if not replies and not request.has_tools and not self._summarised(request, drafts):
+        if not (replies or request.has_tools or request.records or self._summarised(request, drafts)):
             return Exchange(self, request.body.raw, reason="a question without tools or history")
-        if self._background is not None and sum(map(len, request.body.messages)) > self.management.inline_bytes:
+        if (
+            self._background is not None
+            and not request.records
+            and sum(map(len, request.body.messages)) > self.management.inline_bytes
+        ):
             self._adopt_later(request, drafts)
             return Exchange(self, request.body.raw, reason="it is being taken in")
         return self._lead(request, self._new(request, self._summarised(request, drafts)), drafts)
