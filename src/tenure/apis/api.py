@@ -56,6 +56,22 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     stream: bool | None = None  # None: the body says it
 
 
+class Socket(Protocol):
+    """A connection over which a client asks for replies, and leaves out what the server has."""
+
+    def request(self, text: str) -> tuple[bytes, tuple[str, ...]]:
+        """The body of a request for a client's message, or nothing and the events that answer it. Raises InputError for what is no message."""
+        ...
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """An event of the reply."""
+        ...
+
+    def error(self, status: int, error: object) -> str:
+        """The event of a request that was refused."""
+        ...
+
+
 class Api(Protocol):
     """One provider API. The methods that have a body hold for most APIs, and are replaced where one differs."""
 
@@ -169,6 +185,10 @@ class Api(Protocol):
         return list(declarations)
 
     # --- Between a client and its provider
+
+    def socket(self) -> Socket | None:
+        """A connection of the API's WebSocket; None where it has none."""
+        return None
 
     def endpoint(self, path: str, query: str = "") -> Endpoint | None:
         """What a POST to a path asks of this API; None where it is not of this API, or nothing that can be managed."""

@@ -66,6 +66,14 @@ def serve(
             metavar="SHARE", min=0, max=1, help="Leave this share of sessions unmanaged, to compare with (tenure report)."
         ),
     ] = 0.0,
+    bridge: Annotated[
+        bool,
+        typer.Option("--bridge", help="Answer Codex's WebSocket, by requests over HTTP. Without it: 426, and it takes HTTP."),
+    ] = False,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Another name by which this machine's programs ask, such as host.docker.internal."),
+    ] = None,
     settle: Annotated[
         float,
         typer.Option(
@@ -85,7 +93,7 @@ def serve(
     Others by name: http://127.0.0.1:8787/openrouter. It stops when running replies have ended.
     """
     from tenure.gateway.service import GatewayService
-    from tenure.gateway.settings import MODES, GatewaySettings, check_address, tokens_of, upstreams_of
+    from tenure.gateway.settings import MODES, GatewaySettings, check_address, names_of, tokens_of, upstreams_of
     from tenure.gateway.spans import Spans, is_configured, provider_of
     from tenure.store.store import Store
 
@@ -103,11 +111,14 @@ def serve(
         mode=mode,
         management=Management(budget=_budget(target, ceiling, window), policy=cast(PolicyName, policy), holdout=holdout),
         upstreams=upstreams_of(upstream or ()),
+        names=names_of(host, allow_host or ()),
+        bridge=bridge,
         tokens=tokens_of([line for line in lines if line and not line.startswith("#")]),
     )
     check_address(host, settings, has_tls=tls_cert is not None, insecure=insecure)
     with Store(IN_MEMORY if store == MEMORY else store) as records:
-        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+        logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
+        logging.getLogger("tenure").setLevel(logging.INFO)  # and no others: HTTP clients log URLs, in which keys may stand
         service = GatewayService(records, settings)
         spans = Spans(service, provider_of(os.environ)) if is_configured(os.environ) else None
         try:
@@ -136,14 +147,14 @@ async def run(
     """Serve until the process is told to stop, and let running replies end then."""
     import uvicorn
 
-    from tenure.gateway.service import DrainingServer
+    from tenure.gateway.service import DrainingServer, listening_options
 
     config = uvicorn.Config(
         gateway.app,
         host=host,
         port=port,
         lifespan="off",
-        ws="none",
+        **listening_options(gateway.settings),
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -33,6 +33,10 @@ def wrap(
     upstream: Annotated[
         list[str] | None, typer.Option(metavar="NAME=URL", help="Where a provider's requests go instead; may be repeated.")
     ] = None,
+    bridge: Annotated[
+        bool,
+        typer.Option("--bridge", help="Answer Codex's WebSocket, by requests over HTTP. Without it: 426, and it takes HTTP."),
+    ] = False,
     store: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where conversations are kept.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing at the end.")] = False,
 ) -> None:
@@ -56,6 +60,7 @@ def wrap(
         mode=mode,
         management=Management(budget=limits.budget(), policy=cast(PolicyName, policy)),
         upstreams=upstreams_of(upstream or ()),
+        bridge=bridge,
     )
     done = run_wrapped(command, settings, folder, os.environ)
     if not quiet:

@@ -22,12 +22,14 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tenure.apis import api_of, endpoint_of
 from tenure.context.exchange import Exchange
 from tenure.context.histories import Histories
 from tenure.errors import InputError, TenureError
+from tenure.gateway.bridge import Bridge
+from tenure.gateway.door import Door
 from tenure.gateway.headers import TOKEN, forwarded, is_aside, returned, session_named, unpacked
 from tenure.gateway.settings import OPERATOR, GatewaySettings, Upstream, with_mode
 from tenure.gateway.trace import RequestTrace
@@ -78,7 +80,8 @@ class Gateway:
         self._active = 0
         self._idle = asyncio.Event()
         self._tidied = monotonic()
-        self.app = Starlette(routes=[*routes, Route("/{path:path}", self._serve, methods=list(_METHODS))])
+        site = Starlette(routes=[*routes, Route("/{path:path}", self._serve, methods=list(_METHODS))])
+        self.app: ASGIApp = Door(Bridge(site, self.settings.body_bytes) if self.settings.bridge else site, self.settings.names)
 
     async def aclose(self, *, drain_s: float = 30.0) -> None:
         """Let running requests end, for at most so long, and let go of connections and threads. The store is the caller's."""
@@ -114,7 +117,11 @@ class Gateway:
             return _refusal(401, f"this gateway wants a client token, in the header {TOKEN}")
         upstream, path = self._upstream(request, path)
         try:
-            body = await _body(request, self.settings.body_bytes)
+            async with asyncio.timeout(self.settings.body_s):
+                body = await _body(request, self.settings.body_bytes)
+        except TimeoutError:
+            self.counts["too slow"] += 1
+            return _refusal(408, f"the body did not come within {self.settings.body_s:.0f} seconds")
         except InputError as error:
             self.counts["too large"] += 1
             return _refusal(413, str(error))

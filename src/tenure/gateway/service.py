@@ -4,7 +4,7 @@ import asyncio
 from base64 import b64decode
 from binascii import Error
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from tenure.errors import TenureError
+from tenure.gateway.door import PatientProtocol
 from tenure.gateway.metrics import Metrics
 from tenure.gateway.server import Gateway
 from tenure.gateway.settings import OPERATOR, GatewaySettings
@@ -72,6 +73,12 @@ class GatewayService(Gateway):
         except PermissionError as error:
             return PlainTextResponse(str(error), 401, headers={"www-authenticate": 'Basic realm="tenure"'})
         return Response(await run_in_threadpool(self.metrics.text), media_type=CONTENT_TYPE_LATEST)
+
+
+def listening_options(settings: GatewaySettings) -> dict[str, Any]:
+    """How a server listens for a gateway: patient with requests, but not for ever, and with WebSockets where they are bridged."""
+    sockets = {"ws": "wsproto", "ws_max_size": settings.body_bytes, "ws_per_message_deflate": False}
+    return {"http": PatientProtocol, **(sockets if settings.bridge else {"ws": "none"})}
 
 
 class DrainingServer(uvicorn.Server):

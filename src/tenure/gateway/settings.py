@@ -17,6 +17,7 @@ from tenure.models.hosts import MAKERS, PROVIDERS, SERVICES, host_of
 
 GatewayMode = Literal["pass", "shadow", "on"]
 MODES: Final = ("pass", "shadow", "on")
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 OPERATOR: Final = "*"  # in place of a tenant: who sees everybody's conversations and metrics, and asks no model
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
@@ -51,6 +52,9 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
     connect_s: float = 10.0
     silence_s: float = 600.0  # of an upstream
     idle_s: float = 900.0  # after which a conversation is dropped from memory
+    body_s: float = 300.0  # that the body of a request may take to come
+    names: tuple[str, ...] = ()  # of hosts that requests may name; none: any
+    bridge: bool = False  # whether WebSockets of an API are answered, by requests over HTTP
     workers: int = 4  # threads that read and write conversations
 
     def upstream(self, name: str) -> Upstream | None:
@@ -97,9 +101,14 @@ def tokens_of(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def names_of(host: str, more: Sequence[str] = ()) -> tuple[str, ...]:
+    """The hosts that requests may name where only this machine is listened to, so that no page can reach it by a name of its own (DNS rebinding)."""
+    return (*_LOOPBACK, host, *more) if is_loopback(host) else ()
+
+
 def check_address(host: str, settings: GatewaySettings, *, has_tls: bool, insecure: bool) -> None:
     """Refuse to listen where others can read or use what goes through. Raises InputError."""
-    if _is_loopback(host):
+    if is_loopback(host):
         return
     if not settings.tokens:
         raise InputError("address", f"{host!r} without client tokens", "tokens, by --tokens FILE; or the loopback address")
@@ -109,7 +118,8 @@ def check_address(host: str, settings: GatewaySettings, *, has_tls: bool, insecu
         )
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:

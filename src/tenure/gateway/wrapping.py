@@ -21,8 +21,8 @@ from tenure.engine.meter.ledger import Account, Savings
 from tenure.errors import InputError
 from tenure.gateway.home import STORE
 from tenure.gateway.programs import program_named, start, upstreams
-from tenure.gateway.service import GatewayService
-from tenure.gateway.settings import GatewaySettings
+from tenure.gateway.service import GatewayService, listening_options
+from tenure.gateway.settings import GatewaySettings, names_of
 from tenure.gateway.sheets import Sheets
 from tenure.store.records import Now, Records, utc_now
 from tenure.store.store import Store
@@ -75,7 +75,8 @@ def run_wrapped(
         raise InputError("program", f"{command[0]!r} is not on the PATH", package or "a program that can be started")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     store, begun = Store(f"sqlite:///{folder / STORE}"), now()
-    service = GatewayService(store, msgspec.structs.replace(settings, upstreams={**upstreams(environment), **settings.upstreams}))
+    there = {**upstreams(environment), **settings.upstreams}
+    service = GatewayService(store, msgspec.structs.replace(settings, upstreams=there, names=names_of("127.0.0.1")))
     try:
         with listening(service) as url, tempfile.TemporaryDirectory(dir=folder, prefix="wrap-") as private:
             launch = start(
@@ -127,7 +128,9 @@ def listening(service: GatewayService) -> Generator[str, None, None]:
     """Serve on a free port of the loopback interface, in a thread; its address."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # or asyncio sets no TCP_NODELAY
     listener.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(service.app, log_level="critical", lifespan="off", ws="none"))
+    server = uvicorn.Server(
+        uvicorn.Config(service.app, log_level="critical", lifespan="off", **listening_options(service.settings))
+    )
 
     async def serve() -> None:
         await server.serve(sockets=[listener])

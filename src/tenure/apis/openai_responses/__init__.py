@@ -28,6 +28,7 @@ from tenure.apis.json_text import (
 from tenure.apis.media import PDF, MediaSource, file, image_url
 from tenure.apis.memo import Memo
 from tenure.apis.openai_responses.items import NAME, blocks_of, drafts_of, medium, rendered
+from tenure.apis.openai_responses.socket import ResponsesSocket
 from tenure.apis.openai_responses.speech import SPEECH
 from tenure.engine.record.entry import Draft, Origin, Role, Text, ToolCall, Usage
 from tenure.engine.view.piece import Piece
@@ -59,6 +60,10 @@ class OpenAIResponses(Api):
         also=frozenset({"input_audio", "refusal"}),
         reply=frozenset({"object", "output"}),
     )
+
+    def socket(self) -> ResponsesSocket:
+        """A connection of its WebSocket mode."""
+        return ResponsesSocket()
 
     def parse(self, messages: Sequence[Message]) -> tuple[Draft, ...]:
         """One draft per run of model-made items, and one per other item. Raises InputError."""
