@@ -183,7 +183,7 @@ def test_a_plan_is_overtaken_by_the_next_and_forgotten_at_a_persons_second_turn(
 
 
 def test_every_plan_that_waits_has_one_end_at_most() -> None:
-    lines = run(worked(200, turns=9, minutes=3), budget=Budget(ceiling=9_000), policy=POLICIES["tiered"], planner=PLANNER)
+    lines = run(worked(100, turns=9, minutes=3), budget=Budget(ceiling=9_000), policy=POLICIES["tiered"], planner=PLANNER)
     waits = False
     for line in plans(lines):
         assert line.asked or waits
@@ -206,7 +206,7 @@ def test_a_planner_is_not_asked_where_nothing_that_it_may_name_could_pay_for_ask
     run(worked(40), budget=LONG, planner=bounded, selfgc=SelfGc())
     assert len(bounded.questions) < len(always.questions)
     long = ScriptedModel(then=Said(text=plan()))
-    run(worked(120, lines=200), budget=Budget(window=60_000), planner=long, selfgc=SelfGc())
+    run(worked(60, lines=200), budget=Budget(window=60_000), planner=long, selfgc=SelfGc())
     assert long.questions  # a session that lasts is asked about
 
 
@@ -387,7 +387,7 @@ def test_the_header_names_who_is_asked() -> None:
 
 def test_the_same_replay_with_stand_ins_gives_the_same_bytes() -> None:
     def written() -> Iterator[bytes]:
-        both = run(worked(60, turns=3), budget=LONG, planner=PLANNER, summariser=SUMMARISER, handoff_at=Absolute(tokens=6_000))
+        both = run(worked(30, turns=3), budget=LONG, planner=PLANNER, summariser=SUMMARISER, handoff_at=Absolute(tokens=6_000))
         yield from map(msgspec.json.encode, both)
 
     assert list(written()) == list(written())

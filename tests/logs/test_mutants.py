@@ -23,7 +23,7 @@ from tenure.lab.replay import Options, SessionSource, replay
 from tenure.logs.detect import READERS, read
 from tenure.logs.reader import Event, HasAgents
 
-COUNT = int(os.environ.get("TENURE_MUTANTS", "100"))
+COUNT = int(os.environ.get("TENURE_MUTANTS", "30"))
 SLOWEST = 5  # seconds for one mutant of some kilobytes; they take about one millisecond
 GROWTH = 400 * 2**10  # KiB
 THROUGH_THE_ENGINE = 25  # one in so many is also replayed

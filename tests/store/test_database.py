@@ -83,7 +83,7 @@ with Store(sys.argv[1]) as store:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of a file's size")
-@pytest.mark.parametrize("size", range(120_000, 200_000, 9_000))
+@pytest.mark.parametrize("size", range(120_000, 200_000, 18_000))
 def test_a_disk_that_takes_no_more_loses_nothing_that_was_acknowledged_and_is_not_called_damage(file: Path, size: int) -> None:
     """The limit of a file's size fails writes anywhere, also in the log and in its index, as a quota does; root is held to it too."""
     command = [sys.executable, "-c", WRITER, f"sqlite:///{file}", str(size)]

@@ -55,7 +55,8 @@ def test_commands_that_read_leave_a_store_of_any_version_as_it_is(
 ) -> None:
     at_version(world.restored(), version)
     before = everything(world.store.parent)
-    for command in world.reading():
+    commands = world.reading()
+    for command in commands if version in (1, len(MIGRATIONS)) else commands[version % 3 :: 3]:
         (world.folder / "new.db").unlink(missing_ok=True)
         assert main(command) == 0, f"{command}: {capsys.readouterr().err}"
         assert everything(world.store.parent) == before, command

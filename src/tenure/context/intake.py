@@ -31,10 +31,11 @@ class Intake:
         if isinstance(batch, str | bytes | Mapping) or callable(getattr(batch, "model_dump", None)):
             kind = type(cast(object, batch)).__name__
             raise InputError("messages", f"a {kind}", "a list of messages; a whole reply is taken by `append`")
-        if not isinstance(batch, Iterable) or hasattr(cast(object, batch), "response"):
+        if isinstance(batch, Iterable) and not hasattr(cast(object, batch), "response"):
+            drafts = self._drafts(list(messages))
+            self._take(drafts)
+        else:
             refuse_stream(messages, self._api, "messages")
-        drafts = self._drafts(list(messages))
-        self._take(drafts)
 
     def take_reply(self, reply: Message | object) -> None:
         """Take in a whole API response. Raises InputError for what is none, and for one that is in the record already."""
