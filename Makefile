@@ -24,7 +24,7 @@ test: .venv/.dev
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint tests
 
 tests: .venv/.dev
-	@$(BIN)/pytest -n auto
+	@$(BIN)/pytest -n auto --dist loadfile
 
 test-all: test .venv/.all
 	@TENURE_EXAMPLES=60 $(BIN)/pytest -n auto -m "long or hypothesis" --hypothesis-seed 0

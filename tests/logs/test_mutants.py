@@ -24,7 +24,7 @@ from tenure.logs.detect import READERS, read
 from tenure.logs.reader import Event, HasAgents
 
 COUNT = int(os.environ.get("TENURE_MUTANTS", "30"))
-SLOWEST = 5  # seconds for one mutant of some kilobytes; they take about one millisecond
+SLOWEST = 5  # seconds of processor time for one mutant of some kilobytes; they take about one millisecond
 GROWTH = 400 * 2**10  # KiB
 THROUGH_THE_ENGINE = 25  # one in so many is also replayed
 OPTIONS = Options(budget=Budget(ceiling=700), policy=POLICIES["cwl"])
@@ -37,12 +37,12 @@ def no_longer_than(seconds: int) -> Iterator[None]:
     def late(*_: object) -> None:
         raise TimeoutError
 
-    signal.signal(signal.SIGALRM, late)
-    signal.alarm(seconds)
+    signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 def events(data: bytes) -> tuple[str, list[Event]]:
@@ -71,10 +71,20 @@ def try_all(data: bytes, number: int, own: str) -> None:
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_mutant_ends_in_a_record_or_a_clear_message(name: str) -> None:
+    hold(name, COUNT)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SOURCES)
+def test_each_of_many_mutants_ends_in_a_record_or_a_clear_message(name: str) -> None:
+    hold(name, 10 * COUNT)
+
+
+def hold(name: str, count: int) -> None:
     own = events(SOURCES[name])[0]
     others = list(SOURCES.values())
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for number, data in enumerate(mutants(SOURCES[name], others, COUNT)):
+    for number, data in enumerate(mutants(SOURCES[name], others, count)):
         try:
             with no_longer_than(SLOWEST):
                 try_all(data, number, own)

@@ -349,11 +349,6 @@ class Bill(Sum, frozen=True, kw_only=True):
         """All that is known to be paid."""
         return self.calls_usd + self.recall.usd + self.helpers_usd
 
-    @property
-    def all_in_usd(self) -> float:
-        """The same with all that was lost fetched again."""
-        return self.total_usd + self.fetched_again.usd
-
 
 class Misses(Sum, frozen=True, kw_only=True):
     """Needs that a removal touched, once each at their first use after it; what was only thought is not counted."""
