@@ -28,7 +28,7 @@ START_GOAL_S = 0.5
 KEY_GOAL_S = 0.05
 LETTERS = [chr(letter) for letter in range(0x0410, 0x0450)]  # that nothing else on the screen has
 PROGRAM = str(Path(sys.executable).with_name("tenure"))
-PROMPT = "task, or / for commands"  # its first letter stands under the cursor
+PROMPT = "task, / for commands"  # its first letter stands under the cursor
 FLOOD = """\
 import sys, time
 rate, seconds = float(sys.argv[1]), float(sys.argv[2])

@@ -56,14 +56,14 @@ def test_the_status_line_says_everything_where_there_is_room() -> None:
         assert part in shown
 
 
-@pytest.mark.parametrize(("tokens", "tone"), [(6_999, "success"), (7_000, "warning"), (8_999, "warning"), (9_000, "error")])
+@pytest.mark.parametrize(("tokens", "tone"), [(6_949, "success"), (6_950, "warning"), (8_949, "warning"), (8_950, "error")])
 def test_the_gauge_has_the_colour_of_its_severity(tokens: int, tone: str) -> None:
     styles = {str(span.style) for span in line(facts(tokens), 160).spans}
     assert any(tone in style for style in styles)
 
 
 def test_only_a_critical_window_that_makes_no_room_by_itself_asks_for_a_handoff() -> None:
-    assert nudge(facts(8_999).gauge, evicts=False) is None
+    assert nudge(facts(8_949).gauge, evicts=False) is None
     assert nudge(facts(9_500).gauge, evicts=True) is None
     said = nudge(facts(9_500).gauge, evicts=False)
     assert said is not None

@@ -21,6 +21,7 @@ from tenure.agent.settings import Settings, World
 from tenure.errors import InputError, TenureError
 
 if TYPE_CHECKING:
+    from tenure.agent.screens.prompt import DraftInput
     from tenure.agent.screens.viewer import Curated
     from tenure.agent.session import Agent
 
@@ -101,10 +102,13 @@ class TenureApp(ThemedApp):
 
     async def _pick_model(self) -> str:
         from tenure.agent.access import available
-        from tenure.agent.screens.pickers import model_picker
+        from tenure.agent.screens.pickers import model_picker, recent_models
 
-        world = self._world
-        return await self.push_screen_wait(model_picker(await available(world.environment, world.home, world.local)))
+        world, store = self._world, self._agent.context.store if self._agent is not None else self._world.store
+        found, recent = await asyncio.gather(
+            available(world.environment, world.home, world.local), asyncio.to_thread(recent_models, self._settings, world, store)
+        )
+        return await self.push_screen_wait(model_picker(found, recent))
 
     @work(group="loading")
     async def _load(self) -> None:
@@ -115,9 +119,30 @@ class TenureApp(ThemedApp):
         self._loaded()
 
     @property
+    def first_model(self) -> str:
+        """The model that was asked for; empty where that of a stored session, or none, was."""
+        return self._settings.model
+
+    @property
+    def first_folder(self) -> Path:
+        """Where it begins."""
+        return self._settings.folder
+
+    @property
     def home(self) -> Path:
         """The person's home folder."""
         return self._world.home
+
+    @work(exclusive=True, group="opening")
+    async def search_history(self, draft: "DraftInput") -> None:
+        """Put what was typed before, here or in earlier sessions of the folder, into the draft."""
+        from tenure.agent.screens.pickers import history_picker, prompts
+
+        agent = self._open_agent
+        found = await asyncio.to_thread(prompts, agent.context.store, str(agent.folder))
+        chosen = await self.push_screen_wait(history_picker(found))
+        if chosen:
+            draft.put(found[int(chosen)].text)
 
     async def obey(self, name: str, rest: str) -> None:
         """A slash command, by its name in `commands.COMMANDS`. Raises TenureError for what cannot be."""

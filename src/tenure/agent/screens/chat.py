@@ -14,13 +14,13 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from tenure.agent.events import ApprovalAsked, ApprovalGiven, Delegated, Event, Gauged, TurnDone
-from tenure.agent.pictures import pictures_in
+from tenure.agent.pictures import mention_of, pictures_in
 from tenure.agent.screens import clean
 from tenure.agent.screens.approval import ApprovalPrompt
 from tenure.agent.screens.commands import is_command, parsed
 from tenure.agent.screens.pieces import note
 from tenure.agent.screens.prompt import DraftInput, Prompt
-from tenure.agent.screens.status import StatusFacts, line, nudge
+from tenure.agent.screens.status import StatusFacts, line, nudge, opening
 from tenure.agent.screens.transcript import TranscriptView, earlier, typed
 from tenure.errors import InputError, TenureError
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tenure.agent.session import Agent
 
 BREATH_S: Final = 0.004  # of events, after which everything else has its turn
+WAITING: Final = 3  # queued prompts that are shown
 TICK_S: Final = 0.1
 REST_S: Final = 330.0  # without a word, after which a prompt cache of five minutes is cold
 TWICE_S: Final = 1.5  # between two Ctrl+C that mean to leave
@@ -43,13 +44,14 @@ class Chat(Screen[None]):
         #nudge { display: none; height: auto; padding: 0 1; background: $surface; }
         #nudge.-open { display: block; }
         #status { height: 1; padding: 0 1; background: $panel; text-wrap: nowrap; text-overflow: ellipsis; }
-        #waiting { display: none; height: auto; max-height: 3; padding: 0 1; color: $quiet; }
+        #waiting { display: none; height: auto; max-height: 4; padding: 0 1; color: $quiet; }
         #waiting.-open { display: block; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", "Stop", show=False),
         Binding("ctrl+c", "interrupt", "Stop, leave", show=False, priority=True),
+        Binding("ctrl+r", "history", "What was typed", show=False),
         Binding("ctrl+o", "context", "Context", show=False, priority=True),
         Binding("pageup", "scroll(-1)", "Up", show=False, priority=True),
         Binding("pagedown", "scroll(1)", "Down", show=False, priority=True),
@@ -77,6 +79,7 @@ class Chat(Screen[None]):
 
     def on_mount(self) -> None:
         self.set_interval(TICK_S, self._ticked)
+        self._show_status()
         self.draft.focus()
 
     @property
@@ -132,6 +135,12 @@ class Chat(Screen[None]):
             self._play(agent.run_command(text[1:].strip()))
         else:
             self._play(agent.run(text, images=pictures_in(text, agent.folder)))
+
+    @on(DraftInput.Pasted)
+    def _pasted(self, event: DraftInput.Pasted) -> None:
+        agent = self.agent
+        mention = mention_of(event.text, agent.folder, agent.parts.scratch.path) if agent is not None else ""
+        self.draft.insert(f"{mention} " if mention else event.text)
 
     @on(Prompt.PathsWanted)
     @work(exclusive=True, group="paths")
@@ -226,7 +235,9 @@ class Chat(Screen[None]):
             self.agent.context.queued = bool(texts)
         shown = self.query_one("#waiting", Static)
         shown.set_class(bool(texts), "-open")
-        shown.update(clean.line(f"{len(texts)} waiting: {texts[-1]}" if texts else ""))
+        rows = [f"{len(texts)} waiting: {texts[0]}" if n == 0 else f"then: {text}" for n, text in enumerate(texts[:WAITING])]
+        rows += [f"and {len(texts) - WAITING} more"] if len(texts) > WAITING else []
+        shown.update("\n".join(map(clean.line, rows)))
 
     def take(self, event: Event) -> None:
         """What an event means for the screen."""
@@ -285,6 +296,11 @@ class Chat(Screen[None]):
         else:
             self.notify("Ctrl+C again leaves; the session can be gone on with", timeout=TWICE_S)
 
+    def action_history(self) -> None:
+        """Search what was typed in this folder."""
+        if self.agent is not None:
+            self._own.search_history(self.draft)
+
     async def action_context(self) -> None:
         await self._command("/context")
 
@@ -310,8 +326,12 @@ class Chat(Screen[None]):
 
     def _show_status(self) -> None:
         agent = self.agent
-        if agent is None or not self.is_attached:
+        if not self.is_attached:
             return
+        if agent is None:
+            self.query_one("#status", Static).update(opening(self._own.first_model, self._own.first_folder))
+            return
+        plan = agent.context.session.waiting
         gauge, episode, cost = agent.gauge, agent.episode, self._gauged or agent.ledger.total
         facts = StatusFacts(
             model=agent.model,
@@ -323,6 +343,7 @@ class Chat(Screen[None]):
             usd=cost.usd,
             unpriced=cost.unpriced,
             episode=f"{episode.type} {episode.name}" if episode is not None else "",
+            plan=len(plan.actions) if plan is not None else 0,
             tick=self._tick,
         )
         self.query_one("#status", Static).update(line(facts, max(20, self.size.width - 2)))

@@ -82,6 +82,7 @@ _KEYS: Final = (
     ("Enter", "send; Shift+Enter, Ctrl+J or a final \\ for a new line"),
     ("@ and !", "@name finds a file, and shows an image; !command runs it in the shell"),
     ("Up, Down", "what was typed before; or the commands, while one is being typed"),
+    ("Ctrl+R", "search what was typed in this folder, in earlier sessions too"),
     ("Esc", "stop the turn"),
     ("PageUp, PageDown", "scroll the transcript; Ctrl+End follows it again"),
     ("Ctrl+O", "the context viewer"),

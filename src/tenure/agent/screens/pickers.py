@@ -1,8 +1,11 @@
 """Choosing a session or a model from a list that is narrowed by typing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
+from contextlib import suppress
+from pathlib import Path
 from typing import ClassVar, Final
 
+from msgspec import Struct
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -11,14 +14,16 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label
 
 from tenure.agent.access import Available
-from tenure.agent.catalogue import EXAMPLES, listed
+from tenure.agent.catalogue import EXAMPLES, ModelChoice, chosen, is_scripted, listed, spec_of
 from tenure.agent.screens import clean
 from tenure.agent.screens.widgets import Column, ListRow, RowList
+from tenure.agent.settings import Settings, World
+from tenure.engine.lifecycle.terms import Terms
 from tenure.engine.meter import figures
 from tenure.engine.meter.price import prices_for
 from tenure.engine.record.entry import Origin, Role
-from tenure.errors import Damaged, StoreError
-from tenure.models.hosts import KEY_VARIABLES, NAMED
+from tenure.errors import Damaged, StoreError, TenureError
+from tenure.models.hosts import KEY_VARIABLES, NAMED, is_known
 from tenure.store.records import Conversation, Records
 
 NEW: Final = "new"
@@ -39,6 +44,10 @@ MODELS: Final = (
 )
 _OPENING: Final = 6  # entries in which a person's first words are looked for
 _SHOWN: Final = 200  # sessions
+_SEARCHED: Final = 30  # sessions in which what was typed is looked for
+_ENTRIES: Final = 2_000  # of each
+_RECENT: Final = 100  # newest sessions whose models are looked at
+_RECENTLY: Final = 6  # models of theirs that stand first
 _BLANK: Final = ("", "")
 
 
@@ -112,11 +121,65 @@ def session_picker(store: Records, folder: str) -> Picker:
     return Picker("Sessions of this folder", SESSIONS, list(_sessions(store, folder)))
 
 
-def model_picker(found: Sequence[Available]) -> Picker:
-    """The models that were found here, then those of the price list; another may be typed."""
+def model_picker(found: Sequence[Available], recent: Sequence[str] = ()) -> Picker:
+    """The models of the newest sessions, then those that were found here, then those of the price list; another may be typed."""
     others = [each.spec for each in found if each.spec.endswith(":NAME")]
     heading = "Models: type a name, or " + ", ".join(others or EXAMPLES) if found else NOTHING_FOUND
-    return Picker(heading, MODELS, list(_models(found)), free=True)
+    return Picker(heading, MODELS, list(_models(found, recent)), free=True)
+
+
+def recent_models(settings: Settings, world: World, store: Records | None) -> tuple[str, ...]:
+    """The models of the newest sessions, newest first, as `--model` takes them; none where there is no store to read. Never raises TenureError."""
+    from tenure.agent.opening import store_url
+    from tenure.store.store import Store
+
+    url = store_url(settings, world)
+    try:
+        if store is not None:
+            return _recent(store)
+        if not url.startswith("sqlite:///") or not Path(url.removeprefix("sqlite:///")).is_file():
+            return ()
+        with Store(url, now=world.now) as opened:
+            return _recent(opened)
+    except TenureError:
+        return ()
+
+
+def _recent(store: Records) -> tuple[str, ...]:
+    specs: dict[str, None] = {}
+    for sheet in store.conversations(None)[:_RECENT]:
+        url = Terms.stored(sheet.terms).base_url
+        if sheet.model and is_known(url) and (spec := spec_of(sheet.dialect, sheet.model, url)) and not is_scripted(spec):
+            specs.setdefault(spec)
+    return tuple(specs)[:_RECENTLY]
+
+
+class TypedPrompt(Struct, frozen=True):
+    """What a person typed, and when."""
+
+    text: str
+    at: str
+
+
+def prompts(store: Records, folder: str) -> list[TypedPrompt]:
+    """What was typed in the newest sessions of a folder, newest first, each text once. A session that is damaged is left out."""
+    found: dict[str, TypedPrompt] = {}
+    for sheet in [sheet for sheet in store.conversations(folder) if sheet.length and not sheet.is_part][:_SEARCHED]:
+        typed: list[TypedPrompt] = []
+        with suppress(StoreError):
+            for entry in store.entries(sheet.id, 0, _ENTRIES):
+                if entry.role is Role.USER:
+                    texts = [block.text for block in entry.blocks if block.origin is Origin.HUMAN and block.text.strip()]
+                    typed += [TypedPrompt(text, entry.at or sheet.created) for text in texts]
+        for each in reversed(typed):
+            found.setdefault(each.text, each)
+    return list(found.values())
+
+
+def history_picker(found: Sequence[TypedPrompt]) -> Picker:
+    """What was typed; the key of a row is its place."""
+    rows = [ListRow(str(n), (each.at[:16].replace("T", " "), clean.line(each.text, 200))) for n, each in enumerate(found)]
+    return Picker("What was typed in this folder", (Column("when", 16, "dim", above=56), Column("text")), rows)
 
 
 def _sessions(store: Records, folder: str) -> Iterator[ListRow]:
@@ -141,13 +204,25 @@ def title_of(store: Records, sheet: Conversation) -> str:
     return "(no words yet)"
 
 
-def _models(found: Sequence[Available]) -> Iterator[ListRow]:
-    for each in found:
-        if NAMED[each.service].is_local:
-            yield ListRow(each.spec, (clean.line(each.spec, 60), _BLANK, _BLANK, _BLANK, ("running", "mark")))
+def _models(found: Sequence[Available], recent: Sequence[str]) -> Iterator[ListRow]:
     ready = {each.service for each in found}
+    held = [chosen(spec) for spec in recent]
+    held.sort(key=lambda model: model.provider not in ready)  # what has a key first, else the newest
+    for each in held:
+        yield _model_row(each, ready, "recent")
+    for each in found:
+        if NAMED[each.service].is_local and each.spec not in recent:
+            yield ListRow(each.spec, (clean.line(each.spec, 60), _BLANK, _BLANK, _BLANK, ("running", "mark")))
     for each in sorted(listed(), key=lambda model: model.provider not in ready):
-        prices = prices_for(each.name, each.provider)
-        cost = (f"{prices.uncached * 1e6:,.2f}", f"{prices.output * 1e6:,.2f}") if prices.known else ("", "")
-        key = ("ready", "mark") if each.provider in ready else ("no key", "dim")
-        yield ListRow(each.spec, (each.spec, figures.short(each.window), *cost, key))
+        if each.spec not in recent:
+            yield _model_row(each, ready, "ready")
+
+
+def _model_row(model: ModelChoice, ready: Set[str], here: str) -> ListRow:
+    prices = prices_for(model.name, model.provider)
+    cost = (f"{prices.uncached * 1e6:,.2f}", f"{prices.output * 1e6:,.2f}") if prices.known else ("", "")
+    has_key = model.provider in ready or model.kind in ready
+    return ListRow(
+        model.spec,
+        (clean.line(model.spec, 60), figures.short(model.window), *cost, (here, "mark") if has_key else ("no key", "dim")),
+    )

@@ -44,6 +44,13 @@ class DraftInput(TextArea):
             super().__init__()
             self.by = by
 
+    class Pasted(Message):
+        """One line was pasted, which may stand for an image."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
     def __init__(self) -> None:
         super().__init__(
             id="draft",
@@ -57,6 +64,13 @@ class DraftInput(TextArea):
         self._place = 0  # in the history; its length: below the newest
         self._kept = ""  # what was typed before the history was walked
         self.completing = False
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        """One line may be a path or a data URL of an image: whoever holds the session says what is typed for it. The rest is Textual's."""
+        if len(event.text.strip().splitlines()) == 1:
+            event.stop()
+            event.prevent_default()
+            self.post_message(self.Pasted(event.text))
 
     async def _on_key(self, event: events.Key) -> None:
         """Keys of our own, in the order in which they were pressed: a binding with priority would overtake letters that wait."""

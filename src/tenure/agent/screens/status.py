@@ -16,6 +16,7 @@ from tenure.engine.meter import figures
 from tenure.engine.meter.gauge import Gauge
 
 BAR: Final = 10  # cells of the gauge
+MOST: Final = 999.0  # percent that are written
 _GAP: Final = "  "
 _BUSY: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
@@ -32,6 +33,7 @@ class StatusFacts(Struct, frozen=True, kw_only=True):
     usd: float = 0.0
     unpriced: int = 0
     episode: str = ""  # such as "expl locate-auth"
+    plan: int = 0  # actions of a planner's plan that waits for its time
     tick: int = -1  # of a turn that runs; -1: none does
 
 
@@ -41,6 +43,13 @@ def line(facts: StatusFacts, width: int) -> Content:
     while len(parts) > 1 and sum(part.cell_length for _, part in parts) + len(_GAP) * (len(parts) - 1) > width:
         parts.remove(min(parts, key=lambda part: part[0]))
     return Content(_GAP).join([part for _, part in parts])
+
+
+def opening(model: str, folder: Path) -> Content:
+    """The line before a session is open."""
+    return Content.assemble(
+        "·  ", (_model(model) if model else "no model yet", "bold"), (f"  {clean.line(folder.name, 24)}", "$quiet")
+    )
 
 
 def nudge(gauge: Gauge, *, evicts: bool, can_hand_off: bool = True) -> Content | None:
@@ -64,12 +73,18 @@ def _parts(facts: StatusFacts) -> list[tuple[int, Content]]:
         (10, Content.styled(clean.line(facts.folder.name or str(facts.folder), 24), "$quiet")),
         (30, Content.styled(facts.mode, "$text-warning" if facts.mode == "all" else "$quiet")),
         (25, Content.assemble(("█" * full, tone), ("░" * (BAR - full), "$quiet"))),
-        (100, Content.styled(f"{used} {gauge.percent:.0f} %", tone)),
-        (40, Content.styled(f"cached {figures.share(facts.cached_share)}", "$quiet")),
+        (100, Content.styled(f"{used} {min(gauge.percent, MOST):.0f} %", tone)),
+        *(
+            [(40, Content.styled(f"cached {figures.share(min(1.0, facts.cached_share))}", "$quiet"))]
+            if facts.cached_share
+            else []
+        ),
         (70, Content(figures.spent_briefly(facts.usd, facts.unpriced))),
     ]
     if facts.evicts and facts.gauge.limit < gauge.limit:
         parts.insert(6, (28, Content.styled(f"evicts at {figures.short(facts.gauge.limit)}", "$quiet")))
+    if facts.plan:
+        parts.append((45, Content.styled(f"a plan waits: {facts.plan}", "$text-accent")))
     if facts.episode:
         parts.append((50, Content.styled(clean.line(facts.episode, 36), "$text-accent")))
     return parts

@@ -12,13 +12,14 @@ Severity = Literal["ok", "warn", "critical"]
 
 WARN: Final = 70.0  # percent of the limit, from here on
 CRITICAL: Final = 90.0
+ROUNDING: Final = 0.5
 
 
 def severity(percent: float) -> Severity:
-    """The one place where the thresholds are read."""
-    if percent >= CRITICAL:
+    """The one place where the thresholds are read; what is written as 70 or 90 % counts as that."""
+    if percent >= CRITICAL - ROUNDING:
         return "critical"
-    return "warn" if percent >= WARN else "ok"
+    return "warn" if percent >= WARN - ROUNDING else "ok"
 
 
 class Gauge(Struct, frozen=True, kw_only=True, gc=False):
