@@ -21,7 +21,7 @@ demo: .venv/.demo
 	@$(BIN)/tenure demo
 
 test: .venv/.dev
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint tests
+	@$(MAKE) --no-print-directory --jobs 2 lint tests
 
 tests: .venv/.dev
 	@$(BIN)/pytest -n auto --dist loadfile
