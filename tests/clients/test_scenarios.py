@@ -19,7 +19,7 @@ from tenure.gateway.settings import GatewayMode, GatewaySettings
 from tenure.gateway.wrapping import listening
 from tenure.store.store import Store
 from tenure.testing.provider import FakeProvider, serve
-from tenure.testing.script import Call, Fault, Reply, Turn
+from tenure.testing.script import Broken, Call, Fault, Reply, Turn
 
 pytestmark = pytest.mark.long
 
@@ -33,11 +33,13 @@ class Tap:
 
     def __init__(self, service: GatewayService) -> None:
         self.bodies: list[bytes] = []
+        self.sockets = 0  # that were opened
         self._app = service.app
         service.app = self  # type: ignore[assignment]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         pieces: list[bytes] = []
+        self.sockets += scope["type"] == "websocket"
 
         async def tapped() -> Any:
             message = await receive()
@@ -76,7 +78,9 @@ class Scene:
 
 
 @contextmanager
-def scene(name: str, folder: Path, steps: Callable[[Agent], list[Turn]], mode: GatewayMode = "on") -> Iterator[Scene]:
+def scene(
+    name: str, folder: Path, steps: Callable[[Agent], list[Turn]], mode: GatewayMode = "on", **fields: Any
+) -> Iterator[Scene]:
     desk = Desk(name, folder / "home")
     director = Director(steps(desk.agent))
     provider = FakeProvider(director)
@@ -84,7 +88,7 @@ def scene(name: str, folder: Path, steps: Callable[[Agent], list[Turn]], mode: G
     with serve(provider.app) as url:
         upstreams = {"anthropic": url, "openai": f"{url}/v1", "google": url}
         management = Management(budget=Budget(ceiling=CEILING))
-        service = GatewayService(store, GatewaySettings(mode=mode, management=management, upstreams=upstreams))
+        service = GatewayService(store, GatewaySettings(mode=mode, management=management, upstreams=upstreams, **fields))
         tap = Tap(service)
         with listening(service) as front:
             yield Scene(desk, director, provider, service, tap, front, store)
@@ -218,3 +222,32 @@ def test_claude_code_goes_back_and_takes_another_way(tmp_path: Path) -> None:
         assert len(it.tap.bodies[before]) < len(it.tap.bodies[before - 1]), "its history is shorter now"
         forks = [sheet for sheet in it.store.conversations(None) if sheet.parent and sheet.forked_at]
         assert forks, "a rewound history is a fork"
+
+
+@pytest.mark.parametrize("name", ["codex", "codex-functions"])
+def test_codex_works_over_its_websocket_and_another_process_goes_on(name: str, tmp_path: Path) -> None:
+    with scene(name, tmp_path, long_loop, bridge=True) as it:
+        it.play()
+        assert it.director.steps == []
+        assert it.commits > 0
+        assert not it.service.counts["upgrades refused"]
+        sockets = it.tap.sockets
+        before = len(it.provider.seen)
+        it.director.steps += loop(it.desk.agent, 4, lines=300)
+        it.play(again=True, task="go on")
+        assert it.director.steps == []
+        assert it.tap.sockets > sockets, "it connects again, with its whole history"
+        whole = [held for held in it.store.conversations(None) if held.length > 30]
+        assert len(whole) == 1
+        assert b"go on" in it.provider.seen[before].body
+
+
+def test_codex_connects_again_where_its_connection_breaks(tmp_path: Path) -> None:
+    def steps(agent: Agent) -> list[Turn]:
+        quiet = loop(agent, 8, lines=400)
+        return [*quiet[:3], Broken(reply=Reply(text="broken off"), how="cut"), *quiet[3:]]
+
+    with scene("codex", tmp_path, steps, bridge=True) as it:
+        it.play()
+        assert it.director.steps == []
+        assert it.tap.sockets >= 2

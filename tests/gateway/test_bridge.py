@@ -138,6 +138,20 @@ def test_another_connection_begins_with_a_whole_history_and_goes_on_with_the_sam
     assert len(provider.seen) == 3
 
 
+def test_what_a_message_says_of_itself_counts_and_not_what_the_connection_said_when_it_was_opened() -> None:
+    turn = "x-codex-turn-metadata"
+    provider = FakeProvider(reading(3), clock=lambda: 0.0)
+    opened = {turn: '{"request_kind": "prewarm"}'}
+    with bridged(provider) as (url, service), connect(f"{url}/v1/responses", additional_headers=opened) as socket:
+        ask(socket, [human("go")])
+        ask(socket, [human("go")], client_metadata={turn: '{"request_kind": "turn"}', "x-bad": "a\r\nb", "cookie": "c", "x-n": 7})
+        ask(socket, [human("go")], client_metadata={turn: '{"request_kind": "compaction"}'})
+        assert (service.counts["leads"], service.counts["asides"]) == (1, 2)
+    told = [dict(seen.headers) for seen in provider.seen]
+    assert [each.get(turn, "") for each in told] == ["", '{"request_kind": "turn"}', '{"request_kind": "compaction"}']
+    assert not any("x-bad" in each or "cookie" in each for each in told)
+
+
 def test_errors_are_events_with_their_status_and_headers() -> None:
     provider = FakeProvider(Script(replies=(Fault(status=429, message="slow down", retry_after_s=3), Reply(text="hi"))))
     with bridged(provider) as (url, _), connect(f"{url}/v1/responses") as socket:

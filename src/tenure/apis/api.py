@@ -59,6 +59,8 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 class Socket(Protocol):
     """A connection over which a client asks for replies, and leaves out what the server has."""
 
+    headers: dict[str, str]  # of the newest message; by the same names those of the connection do not count
+
     def request(self, text: str) -> tuple[bytes, tuple[str, ...]]:
         """The body of a request for a client's message, or nothing and the events that answer it. Raises InputError for what is no message."""
         ...

@@ -1,6 +1,7 @@
 """WebSockets of an API, answered by requests over HTTP through the gateway itself (an edge): they are found, managed and counted like any other."""
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from tenure.apis import endpoint_of
 from tenure.apis.api import Socket
 from tenure.apis.sse import EventSplitter
 from tenure.errors import InputError
+from tenure.gateway.headers import TURN
 
 _BETA: Final = "responses_websockets"  # in `openai-beta`, by which a client says that it speaks so
 _DENIAL: Final = "websocket.http.response"  # asgi.readthedocs.io/en/latest/extensions.html
@@ -79,18 +81,19 @@ async def _asked(app: ASGIApp, scope: Scope, body: bytes, client: WebSocket, soc
                     socket.take(event.data)
                     await client.send_text(msgspec.json.encode(event.data).decode())
 
-    await app(_scope(scope, len(body)), receive, send)
+    await app(_scope(scope, len(body), socket.headers), receive, send)
     if answer["status"] != 200:
         error = socket.error(answer["status"], _error(bytes(refused)))
         await client.send_text(_with_headers(error, Headers(raw=answer["headers"])))
 
 
-def _scope(scope: Scope, size: int) -> Scope:
-    """The request's scope: the connection's path and headers, but for what is a WebSocket's."""
+def _scope(scope: Scope, size: int, more: Mapping[str, str]) -> Scope:
+    """The request's scope: the connection's path and headers, but for what is a WebSocket's, and those of its message."""
+    gone = {*_OWN, TURN, *map(str.lower, more)}
     kept = [
         (name, value)
         for name, value in scope["headers"]
-        if not name.startswith(b"sec-websocket-") and name.decode("latin-1") not in _OWN and _BETA.encode() not in value
+        if not name.startswith(b"sec-websocket-") and name.decode("latin-1") not in gone and _BETA.encode() not in value
     ]
     own = [(b"content-type", b"application/json"), (b"accept", b"text/event-stream"), (b"content-length", str(size).encode())]
     plain = {key: value for key, value in scope.items() if key not in ("subprotocols", "extensions")}
@@ -100,7 +103,7 @@ def _scope(scope: Scope, size: int) -> Scope:
         "method": "POST",
         "scheme": "https" if scope.get("scheme") == "wss" else "http",
         "asgi": {"version": "3.0", "spec_version": "2.4"},
-        "headers": [*kept, *own],
+        "headers": [*kept, *own, *((name.lower().encode(), value.encode()) for name, value in more.items())],
     }
 
 

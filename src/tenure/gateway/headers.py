@@ -20,7 +20,7 @@ _HOP: Final[frozenset[str]] = frozenset(
 )  # of one connection: RFC 9110, section 7.6.1
 # By which clients name their sessions: Claude Code, Codex, OpenCode.
 _SESSIONS: Final = ("x-claude-code-session-id", "session_id", "session-id", "x-session-affinity", "x-session-id")
-_TURN: Final = "x-codex-turn-metadata"  # of Codex: what its request is for
+TURN: Final = "x-codex-turn-metadata"  # of Codex: what its request is for
 _ASIDES: Final = ("prewarm", "compaction")
 
 
@@ -45,7 +45,7 @@ def session_named(headers: Mapping[str, str]) -> str:
 
 def is_aside(headers: Mapping[str, str]) -> bool:
     """Whether a client says that a request is none of the conversation's own, such as one that warms a cache."""
-    told = headers.get(_TURN)
+    told = headers.get(TURN)
     if not told:
         return False
     try:

@@ -4,8 +4,9 @@ developers.openai.com/api/docs/guides/websocket-mode: a message `response.create
 its connection by `previous_response_id`; with `generate: false` it only tells the server what will come. Events are those of a stream.
 """
 
+import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from msgspec.structs import replace
 
@@ -14,6 +15,7 @@ from tenure.apis.json_text import dump, encoded
 from tenure.errors import InputError
 
 KEY: Final = "input"
+_HEADER: Final = re.compile(r"x-[\x20-\x7e]*")  # what a client tells of one message where HTTP has a header for it
 _CREATE: Final = "response.create"
 _OWN: Final = ("type", "previous_response_id", "generate", "background", "stream_options")  # of a message; none of them is HTTP's
 
@@ -29,12 +31,16 @@ class ResponsesSocket:
         self._history: tuple[bytes, ...] = ()  # of the request that is being answered
         self._output: list[bytes] = []
         self._warm = 0
+        self.headers: dict[str, str] = {}
 
     def request(self, text: str) -> tuple[bytes, tuple[str, ...]]:
         """The body of a request for a client's message, or nothing and the events that answer it. Raises InputError for what is no message."""
         body = read_body(text.encode("utf-8", "surrogatepass"), KEY)
         if body.value("type") != _CREATE:
             raise InputError("message", f"the type {str(body.value('type'))[:40]!r}", _CREATE)
+        metadata = body.value("client_metadata")
+        held = cast(dict[str, Any], metadata) if isinstance(metadata, dict) else {}
+        self.headers = {name: value for name, value in held.items() if isinstance(value, str) and _HEADER.fullmatch(name + value)}
         before = body.value("previous_response_id")
         history: tuple[bytes, ...] = ()
         if before:
