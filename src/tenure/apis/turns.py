@@ -33,6 +33,11 @@ def role_of(message: bytes) -> str:
     return str(object_of(load(source(message, "message")), "message").get("role"))
 
 
+def says_anything(message: bytes) -> bool:
+    """Whether a rendered message has content, and not only settings."""
+    return bool(object_of(load(source(message, "message")), "message").get("content"))
+
+
 def alternate(messages: Iterable[bytes]) -> tuple[bytes, ...]:
     """The messages with neighbours of one role made one. Results of tools that are messages of their own stay apart.
 

@@ -45,7 +45,7 @@ class Requests:
         self._durable, self._api, self._helpers = durable, api, helpers
         self._model, self._on_decision, self._clock = model, on_decision, clock
         self._newest: Request | None = None
-        self._stem = 0, 0  # number of commits, and messages in front of what the newest of them changed
+        self._stem = (0, 0), 0  # number of commits and the entry of the stem, and the messages in front of it
         self._messages = Messages(durable.session.index, durable.entry, partial(light, api=api))
         self._builder = Builder(api, ttl="1h" if durable.terms.cache_life == "1h" else "", markers=durable.terms.markers)
 
@@ -122,8 +122,9 @@ class Requests:
         return self._messages.of(self._durable.session.freeze())
 
     def stem(self) -> int:
-        """How many of the view's messages stand in front of what the newest commit changed. O(view) after a commit."""
-        session, key = self._durable.session, len(self._durable.session.commits)
+        """How many of the view's messages stand in front of the session's stem. O(view) after a commit."""
+        session = self._durable.session
+        key = len(session.commits), session.stem
         if self._stem[0] != key:
             lines = takewhile(
                 lambda line: (line.before_entry if isinstance(line, Insert) else line.entry) < session.stem,

@@ -24,7 +24,7 @@ HELPERS = st.builds(
 
 def said(prompt: int, output: int = 100) -> Spent:
     """A call as a provider reports it, priced."""
-    usage = Usage(cache_write=prompt, output=output)
+    usage = Usage(uncached=prompt, output=output)
     return Spent(model="m", usage=usage, usd=PRICES.cost_usd(usage))
 
 

@@ -19,7 +19,7 @@ from tenure.apis.json_text import (
     with_elements,
     with_members,
 )
-from tenure.apis.turns import role_of
+from tenure.apis.turns import role_of, says_anything
 from tenure.engine.view.rules import LOOKBACK
 from tenure.errors import InputError
 
@@ -167,7 +167,7 @@ def _is_far(messages: Sequence[bytes]) -> bool:
 
 
 def _carrier(messages: Sequence[bytes], n: int) -> int:
-    """The nearest message up to place `n` that carries a marker; a system's message goes out as it came in. -1 for none."""
-    while n >= 0 and role_of(messages[n]) == "system":
+    """The nearest message up to place `n` that carries a marker; one of a system that only carries settings cannot. -1 for none."""
+    while n >= 0 and role_of(messages[n]) == "system" and not says_anything(messages[n]):
         n -= 1
     return n

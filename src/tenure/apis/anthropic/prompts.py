@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from tenure.apis.anthropic.messages import NAME
 from tenure.apis.json_text import array_text, dump, encoded, load, members, source
 from tenure.apis.sdk import plain
-from tenure.apis.turns import REMINDER, role_of
+from tenure.apis.turns import REMINDER, role_of, says_anything
 from tenure.engine.record.entry import Draft, Origin, Role, Text
 from tenure.engine.view.piece import Piece
 
@@ -94,7 +94,7 @@ def behind_users(messages: Sequence[bytes]) -> Iterator[bytes]:
 
 def _between(systems: Sequence[bytes], before: str) -> Iterator[bytes]:
     for message in systems:
-        if _says_anything(message):
+        if says_anything(message):
             if before == "system":
                 yield encoded(dump({"role": "assistant", "content": MOVED}))
             if before != "user":
@@ -108,11 +108,6 @@ def _is_prompt(piece: Piece) -> bool:
     if piece.dialect != NAME or not piece.payload:
         return True
     return bool(_words(piece)) and {item.key for item in members(source(piece.payload, "message"))} == {"role", "content"}
-
-
-def _says_anything(message: bytes) -> bool:
-    fields = load(source(message, "message"))
-    return isinstance(fields, dict) and bool(fields.get("content"))
 
 
 def _words(piece: Piece) -> str:

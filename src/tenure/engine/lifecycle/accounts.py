@@ -19,9 +19,8 @@ from tenure.engine.record.entry import Block, Entry, Role, ToolCall, Usage
 from tenure.engine.record.index import NONE
 from tenure.engine.record.query import query_of
 from tenure.engine.record.tools import is_recall
-from tenure.engine.view.edit import Commit, Drop, Edit, Insert, Remove
+from tenure.engine.view.edit import Commit
 from tenure.engine.view.project import changed_from
-from tenure.engine.view.rules import LOOKBACK
 
 
 class Accounts:
@@ -31,9 +30,6 @@ class Accounts:
         """`model` is meant where a report names none, `provider` is whose prices hold, `life` how long it is asked to keep a prefix."""
         self.ledger: Ledger = opened(session.setup.budget.window)
         self.reported: Reported | None = None
-        self._ends: list[
-            tuple[int, int]
-        ] = []  # places that a provider has cached: o200k tokens of the view before an entry, and that entry
         self._session, self._model, self._provider, self._life = session, model, provider, life
         self._prices = cache(partial(prices_for, provider=provider, life=life))
 
@@ -54,7 +50,6 @@ class Accounts:
         """A call of the agent, told before its reply of `blocks` is taken in. `head` in o200k tokens; not `own`: another conversation's."""
         shown, whole = self._session.view.tokens, self._session.index.tokens
         if own:
-            self._ends.append((shown, self._session.length))
             spent = self.priced(spent)
             prices, fetches = self._prices(spent.model), self._fetches(blocks, self._session.length)
             self.ledger = self.ledger.after_call(spent, shown=shown, whole=whole, prices=prices, fetching=fetches)
@@ -79,47 +74,14 @@ class Accounts:
 
     def add_commit(self, commit: Commit) -> None:
         """A commit, told before it is taken in. One at admission changes only what was never sent. O(view)."""
-        view, kept, stands = self._session.view, None, None
-        if commit.moment != "admission":
-            first = self._sent_from(changed_from(view, commit.edits), commit.edits)
-            kept = self._before(first)
-            stands = self._cached(first, kept, head=commit.head)
-        self.ledger = self.ledger.after_commit(-1 if commit.head else stands)
-        if kept is not None and self.reported is not None and kept < self.reported.counted:
+        session = self._session
+        if commit.moment == "admission":
+            self.ledger = self.ledger.after_commit(None)
+            return
+        first = changed_from(session.view, commit.edits)
+        self.ledger = self.ledger.after_commit(-1 if commit.head else session.view.tokens_before(session.read_until(first)))
+        if self.reported is not None and session.view.tokens_before(first) < self.reported.counted:
             self.reported = replace(self.reported, is_stale=True)
-
-    def _before(self, entry: int) -> int:
-        """O200k tokens of the view in front of an entry."""
-        view = self._session.view
-        return view.tokens_before(entry) + sum(insert.tokens for insert in view.inserts if insert.before_entry < entry)
-
-    def _cached(self, first: int, kept: int, *, head: int) -> int:
-        """How many of the `kept` tokens a provider finds again: with markers, up to the last place in them where a request ended or an edit began."""
-        if not self._session.setup.rules.cache_markers:
-            return kept
-        index, view = self._session.index, self._session.view
-        while first and index.entries[first - 1].role is Role.ASSISTANT:  # the marker stands in front of a reply
-            first -= 1
-        ends = [] if head else [end for end in self._ends if end[0] <= kept]
-        tokens, end = max(ends, default=(0, 0))
-        between = sum(len(row.blocks) for n in range(end, first) if (row := view.row(n)) is not None)
-        self._ends = sorted({*ends, (self._before(first), first)})
-        return tokens if between < LOOKBACK else 0
-
-    def _sent_from(self, first: int, edits: Sequence[Edit]) -> int:
-        """The first entry that goes out otherwise: where words of ours come behind a system's message, that one waits for them (`system_messages`)."""
-        view, n = self._session.view, first
-        places = [edit.before_entry for edit in edits if isinstance(edit, Insert)]
-        places += [gone.before_entry for edit in edits if isinstance(edit, Remove) and (gone := view.insert(edit.key))]
-        dropped = {edit.entry for edit in edits if isinstance(edit, Drop)}
-        between = range(first, min(places, default=-1))
-        if not self._session.setup.rules.system_messages or not places:
-            return first
-        if any(view.row(entry) is not None and entry not in dropped for entry in between):
-            return first
-        while n and (view.row(n - 1) is None or self._session.index.entries[n - 1].role is Role.SYSTEM):
-            n -= 1
-        return n or first  # the first ones are the prompt, which stands apart
 
     def add_helper_call(self, spent: Spent) -> None:
         """A call of a helper model; one of unknown price is held against what eviction saved at an assumed one."""

@@ -127,7 +127,7 @@ def priced(session: "SessionState", rehearsal: "Rehearsal", at: str, planning_us
     objects, removed = len(rehearsal.actions), session.provider(rehearsal.saved)
     outlook = outlook_of(session, at)
     stake = session.head_at_stake
-    standing = -stake if stake else session.view.tokens_before(rehearsal.changed_from)
+    standing = -stake if stake else session.view.tokens_before(session.read_until(rehearsal.changed_from))
     return price(
         replace(outlook, recall=outlook.recall + removed / max(1, objects) * outlook.write),
         removed=removed,

@@ -120,10 +120,10 @@ class Layout:
         """One residue for each gap between shown entries, newest first; what their budget does not hold is merged."""
         groups: dict[int, list[Episode]] = {}
         for episode in episodes:
-            groups.setdefault(bisect_left(self._shown, episode.start[0]), []).append(episode)
+            groups.setdefault(self._gap(episode.start[0]), []).append(episode)
         standing: dict[int, list[Insert]] = {}
         for insert in self._standing.values():
-            standing.setdefault(bisect_left(self._shown, insert.before_entry), []).append(insert)
+            standing.setdefault(self._gap(insert.before_entry), []).append(insert)
         left: list[Episode] = []
         residues = self._residues
         for gap, group in reversed(groups.items()):
@@ -221,7 +221,8 @@ class Layout:
             return
         for insert in old:
             self._remove(insert)
-        self._put("episodes", place_of(index, residue.last.start[0]), ResidueLine(text=residue.text(), routes=residue.routes()))
+        place = self._behind_systems(place_of(index, residue.last.start[0]))
+        self._put("episodes", place, ResidueLine(text=residue.text(), routes=residue.routes()))
 
     def _merge_oldest(self, episodes: list[Episode]) -> None:
         """One residue for the whole oldest stretch, as long as it takes for lines to weigh half of their budget, where they weigh too much.
@@ -244,7 +245,28 @@ class Layout:
         named = [episode for insert in merged for episode in named_by(index, insert.routes)[0]]
         residue = Residue(index, [*episodes, *named], room=room - self._described, names=residues.named - self._named)
         place = max(place_of(index, residue.last.start[0]), *(insert.before_entry for insert in merged), 0)
-        self._put("episodes", place, ResidueLine(text=residue.text(), routes=residue.routes()))
+        self._put("episodes", self._behind_systems(place), ResidueLine(text=residue.text(), routes=residue.routes()))
+
+    def _gap(self, place: int) -> int:
+        """Between which shown entries words for what stood at a place go."""
+        return bisect_left(self._shown, self._behind_systems(place))
+
+    def _behind_systems(self, place: int) -> int:
+        """Where words for what stood at a place go: behind the next exchange, where the message before is a system's.
+
+        Where a system's messages stand between the others, each waits behind the words of a user: directly behind it ours would push it back, and
+        with it what the provider has cached.
+        """
+        entries, gap = self._index.entries, bisect_left(self._shown, place)
+        shown = self._shown[gap : gap + 1]
+        if not (self._situation.rules.system_messages and gap and shown) or entries[shown[0]].role is not Role.ASSISTANT:
+            return place
+        if entries[self._shown[gap - 1]].role is not Role.SYSTEM:
+            return place
+        place = shown[0] + 1
+        while place < len(entries) and not entries[place].at_rest:
+            place += 1
+        return place
 
     def _spans_of(self, episode: Episode) -> Iterator[Span]:
         index = self._index

@@ -1,5 +1,6 @@
 """What one session knows: its record's facts, its view, its commits, what is held, and what was sent. It decides nothing."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, overload
 
@@ -74,7 +75,9 @@ class SessionState:
         self.ratio = 1.0
         self.calls = SentCalls()
         self.count = count
-        self.stem = 0  # the first entry at or after which the newest commit changed what had been shown
+        self._stem = 0  # the first entry at or after which the newest commit changed what had been shown,
+        self._changed_at = 0  # and the entries in the record then
+        self._marked: list[int] = []  # entries in front of which requests before that one marked the cache, and nothing changed since; ascending
         self.rewrites = 0  # commits that changed what had been shown; clips at admission do not
         self.removed = 0  # objects that policies and plans took
         self.head_at_stake = 0  # o200k tokens in front of the view that the next commit will change as well, such as by a tool that is offered from then on
@@ -108,7 +111,7 @@ class SessionState:
         if self.calls.standing and first < self.view.length:  # what was sent last stands only up to the first change
             self.calls = self.calls.after_change(self.view.tokens_before(first))
         if commit.moment != "admission":
-            self.stem = first
+            self._break_prefix(first, with_head=commit.head > 0)
         if after is None:
             self.view.apply(commit.edits)
         else:
@@ -117,6 +120,35 @@ class SessionState:
         if commit.price is not None:  # of a policy or a plan
             self.removed += len(commit.actions)
         self.commits.append(commit)
+
+    @property
+    def stem(self) -> int:
+        """The entry in front of which a request is worth a cache marker: where the newest commit changed what had been shown first.
+
+        In the request that goes out with that commit the last place in front of it that a request before marked, so that it is read from the cache.
+        """
+        return self._marked[-1] if self._marked and self._changed_at == self.length else self._stem
+
+    def read_until(self, first: int) -> int:
+        """Up to which entry a provider finds its prefix again when the view changes from `first` on: with markers, up to the last one that stands."""
+        if not self.setup.rules.cache_markers:
+            return first
+        was_sent = self.length > self._changed_at
+        if was_sent and first >= self._changed_at:
+            return first  # a request ended there
+        if was_sent and first >= self._stem:
+            return self._stem
+        place = bisect_right(self._marked, first)
+        return self._marked[place - 1] if place else 0
+
+    def _break_prefix(self, first: int, *, with_head: bool) -> None:
+        """Note that a commit changes the view from an entry on."""
+        until = self.read_until(first)
+        first = min(first, self._stem) if self._changed_at == self.length and len(self.commits) else first
+        del self._marked[0 if with_head else bisect_right(self._marked, first) :]
+        if not with_head and until and until <= first and (not self._marked or self._marked[-1] < until):
+            self._marked.append(until)
+        self._stem, self._changed_at = first, self.length
 
     def provider(self, tokens: int) -> int:
         """O200k tokens in the provider's."""

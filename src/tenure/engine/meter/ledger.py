@@ -139,6 +139,8 @@ class Counterfactual(Struct, frozen=True, kw_only=True):
     sent: Course = Course(cache=SimulatedCache(prices=DEFAULT))
     whole: Course = Course(cache=SimulatedCache(prices=DEFAULT))
     shown: int = 0  # of the newest request
+    record: int = 0  # o200k tokens of the whole record then
+    away: int = 0  # provider tokens that it had been larger by with the whole record
     standing: int = 0  # of it: what still stands unchanged at its start; -1: not even the head does
     touched: bool = False  # whether anything was ever evicted or clipped
     break_pico_usd: int = 0  # what commits cost by breaking the cache; `sent` holds it too
@@ -157,10 +159,18 @@ class Counterfactual(Struct, frozen=True, kw_only=True):
         now = self if model == self.model else self._with_model(model, prices)
         ratio = now.ratio.learn(spent.usage.prompt, shown)
         prompt = spent.usage.prompt or ratio.provider_tokens(shown)
-        long = max(0, prompt + round(ratio.value * (whole - shown)))
+        is_rewritten = now.standing < now.shown
+        away = (
+            now._away(ratio.value, prompt, shown=shown, whole=whole)
+            if is_rewritten
+            else now.away + round(ratio.value * (whole - now.record - shown + now.shown))
+        )
+        long = max(0, prompt + away)
         fits = not now.window or long <= now.window
         unbroken = min(now.sent.prompt, prompt)
         stands = now.sent.prompt - round(ratio.value * (now.shown - now.standing)) if now.standing >= 0 else 0
+        if is_rewritten and (spent.usage.cache_read or spent.usage.cache_write):
+            stands = spent.usage.cache_read  # what a commit left standing, by the provider's own count
         shared = min(unbroken, max(0, stands))
         call = CachedCall(prompt_tokens=prompt, shared_prefix_tokens=shared, output=spent.usage.output, at=seconds_of(spent.at))
         sent = now.sent.send(call, counts=fits)
@@ -175,6 +185,8 @@ class Counterfactual(Struct, frozen=True, kw_only=True):
             sent=sent,
             whole=other,
             shown=shown,
+            record=whole,
+            away=away,
             standing=shown,
             break_pico_usd=now.break_pico_usd + sent.pico_usd - kept.pico_usd,
             calls=now.calls + 1,
@@ -182,6 +194,12 @@ class Counterfactual(Struct, frozen=True, kw_only=True):
             peak=max(now.peak, long),
             is_priced=now.is_priced and prices.known,
         )
+
+    def _away(self, ratio: float, prompt: int, *, shown: int, whole: int) -> int:
+        """What the whole record weighs more than is shown, after a commit: what the prompt shrank by, as reported. Within reason, since a report may be wrong."""
+        counted = round(ratio * (whole - shown))
+        measured = self.sent.prompt + self.away + round(ratio * (whole - self.record)) - prompt
+        return min(max(measured, counted // 2), counted * 2)
 
     def _with_model(self, model: str, prices: Prices) -> "Counterfactual":
         """When another model goes on: nothing is cached there."""

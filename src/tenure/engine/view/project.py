@@ -200,6 +200,8 @@ class Projection:
 
     def tokens_before(self, entry: int) -> int:
         """The tokens of the shown record entries before `entry`. O(entries between it and the one asked about before), at most O(view)."""
+        if not entry:
+            return 0
         last, tokens = self._before
         if abs(entry - last) > len(self._rows):
             tokens = sum([row.tokens for row in self._rows.values() if row.entry < entry])
