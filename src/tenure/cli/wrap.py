@@ -105,7 +105,8 @@ def _effect(found: "Outcome") -> str:
         return "nothing left: the window never passed its limit"
     assumed = any(not each.is_priced for each in found.savings)
     without = words.money(found.without_usd, assumed=assumed)
-    text = f"{words.several(found.commits, 'commit')}, {words.short(abs(found.spared))} tokens {'fewer' if found.spared >= 0 else 'more'} in prompts"
+    forced = f", {found.forced:,} of them forced by a ceiling or the window whatever the price" if found.forced else ""
+    text = f"{words.several(found.commits, 'commit')}{forced}, {words.short(abs(found.spared))} tokens {'fewer' if found.spared >= 0 else 'more'} in prompts"
     text += f"; had nothing left, a simulated {without} against {words.money(found.sent_usd, assumed=assumed)}"
     text += f"; missed {found.missed:,}" + (f", to {found.routed:,} of which a pointer led" if found.routed else "")
     return text + (

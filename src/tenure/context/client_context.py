@@ -1,12 +1,14 @@
 """A conversation whose client keeps its own history and its own head: what of a request is to be changed, and nothing else (an edge: it reads the store)."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import takewhile
 from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tenure.apis.rendering import light
 from tenure.apis.request_builder import Builder
 from tenure.context.context import Context
 from tenure.engine.policies.policy import marks_of
@@ -34,6 +36,7 @@ class ClientContext(Context):
     _life: str | None = None  # that the client's markers asked for last; None: it placed none
     _client_requests: Builder | None = None
     _bound: frozenset[str] | None = None  # seals of reasoning that was made before our tools were offered
+    _asides: tuple[tuple[str | None, bool], Messages, Builder] | None = None  # what made the newest aside, for the next one
     _bare: dict[int, tuple[Piece, Piece | None]] = {}  # noqa: RUF012 - replaced, never changed; pieces of the request before without it
 
     @property
@@ -45,13 +48,18 @@ class ClientContext(Context):
         """Take in what another process has stored since."""
         self._durable.catch_up()
 
-    def next_request(self, fields: Mapping[str, Any], life: str | None, *, offer: bool) -> Change | None:
+    def next_request(
+        self, fields: Mapping[str, Any], life: str | None, *, offer: bool, only_forced: bool = False
+    ) -> Change | None:
         """What of the client's request is to be changed, once what leaves has been decided and stored; None: nothing.
+
+        With `only_forced` nothing is decided but what a limit forces: the rest is for `decide`, when nobody waits.
 
         `fields` are those of its head, `life` how long its cache markers ask to keep a prefix, None where it places none. With `offer` tools of ours stand beside
         the client's; otherwise nothing of them goes out. Raises InputError for a history that no provider takes.
         """
-        ours, requests = self.decide(fields, offer=offer), self._requests
+        self._requests.refusals.dangling()
+        ours, requests = self.decide(fields, offer=offer, only_forced=only_forced), self._requests
         change = None
         if offered := self._offers(ours):
             head = self._with(fields, offered)
@@ -62,13 +70,12 @@ class ClientContext(Context):
         requests.send()
         return change
 
-    def decide(self, fields: Mapping[str, Any], *, offer: bool) -> list[dict[str, Any]]:
+    def decide(self, fields: Mapping[str, Any], *, offer: bool, only_forced: bool = False) -> list[dict[str, Any]]:
         """Decide what leaves before a request with this head, and store it; our tools as they can be offered in it."""
         ours, requests = self._ours(fields, offer=offer), self._requests
         requests.count_head(self._with(fields, ours))
-        requests.refusals.dangling()
         self._stake(ours)
-        requests.settle()
+        requests.settle(only_forced=only_forced)
         self._stake(ours)  # until the next request, for what is clipped as it comes
         return ours
 
@@ -87,12 +94,9 @@ class ClientContext(Context):
             lambda line: line.before_entry <= until if isinstance(line, Insert) else line.entry < until,
             self.session.freeze().lines,
         )
+        messages, builder = self._aside_makers(life, is_offered=bool(offered))
         answered = {block.call_id for draft in drafts for block in draft.blocks if isinstance(block, ToolResult)}
-        shown = [
-            piece
-            for piece in Messages(self.session.index, self._durable.entry).of(View(tuple(lines), 0))
-            if not _is_interruption(piece, answered)
-        ]
+        shown = [piece for piece in messages.of(View(tuple(lines), 0)) if not _is_interruption(piece, answered)]
         shown += [
             Piece(
                 role=draft.role,
@@ -106,8 +110,15 @@ class ClientContext(Context):
         names = {offered_name(tool, self.session.index.own) for tool in OURS}
         if not offered:
             shown = list(without_tools(shown, names))
-        builder = Builder(self._api, ttl=life or "", markers=life is not None)
         return self._change(builder, self._with(fields, offered), shown, fields, offered)
+
+    def _aside_makers(self, life: str | None, *, is_offered: bool) -> tuple[Messages, Builder]:
+        """What makes the messages of an aside; what the aside before it had, of the same kind, is not made again."""
+        kind = life, is_offered
+        if self._asides is None or self._asides[0] != kind:
+            messages = Messages(self.session.index, self._durable.entry, partial(light, api=self._api))
+            self._asides = kind, messages, Builder(self._api, ttl=life or "", markers=life is not None)
+        return self._asides[1], self._asides[2]
 
     def answer(self, calls: Sequence[ToolCall]) -> None:
         """Answer calls of ours that the newest reply made, and take the answers in."""

@@ -37,7 +37,8 @@ class Management(Struct, frozen=True, kw_only=True):
     gate: Literal["", "priced", "selfgc-paper"] = ""
     clip: int | None = None
     rounds: int = 8  # requests for one of a client, at most
-    live: int = 200  # conversations in memory, at most
+    live: int = 200  # conversations in memory, at most,
+    live_bytes: int = 2**28  # and of their histories as clients send them; in memory each takes about five times its bytes
     inline_bytes: int = 64_000  # an unknown history whose messages are longer passes through while it is taken in
     holdout: float = 0.0  # share of clients' sessions, from 0 to 1, that is left unmanaged, to be compared with
 
@@ -58,6 +59,7 @@ class LiveConversation:
         self.waiting = 0  # exchanges that lead it, and whose reply is still to come
         self.links = set[str]()
         self.used = monotonic()
+        self.bytes = 0  # of its history as the client sent it last
         self.refused = False  # the provider refused what we made of it, and took the client's own
         self._counted = context.ledger, len(context.session.commits)
 
@@ -176,7 +178,7 @@ class Exchange:
         seen = self._relay.seen()
         if whole is not None and seen is not None:
             self._link_reply(seen.reply)
-        self.close()
+        self._leave()
         return rest
 
     def whole(self, reply: bytes) -> bytes | None:
@@ -187,7 +189,7 @@ class Exchange:
             return None
         shown = self._shown()
         self._link_reply(shown)
-        self.close()
+        self._leave()
         return shown
 
     def refused(self, status: int) -> bool:
@@ -220,6 +222,13 @@ class Exchange:
             self._live.waiting -= 1
         self._is_open = False
 
+    def _leave(self) -> None:
+        """The reply is recorded: what is to leave before the next request can be decided while the client is at work."""
+        leads = self._is_open
+        self.close()
+        if leads and self._request is not None and self._live is not None:
+            self._histories.decide_later(self._request, self._live)
+
     def _new_relay(self) -> "ReplyRelay | None":
         request = self._request
         return None if request is None or request.counts else request.api.relay(self._hidden)
@@ -233,7 +242,8 @@ class Exchange:
             return
         with live.lock:
             if self.leads:
-                change = context.next_request(request.fields, request.life, offer=request.has_tools and request.offers)
+                offer, later = request.has_tools and request.offers, self._histories.decides_later
+                change = context.next_request(request.fields, request.life, offer=offer, only_forced=later)
             else:
                 change = context.beside(
                     request.fields, request.life, self._n, self._drafts, offer=request.has_tools and request.offers

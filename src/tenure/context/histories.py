@@ -69,7 +69,10 @@ class Histories:
         clock: Now = utc_now,
         background: Callable[[Callable[[], None]], object] | None = None,
     ) -> None:
-        """`background` runs a task later in another thread; without it long histories are taken in at once."""
+        """`background` runs a task later in another thread: what leaves without being forced is decided there, once a reply is recorded.
+
+        Without it that happens before the next request, and long histories are taken in at once.
+        """
         self.store, self.management = store, management or Management()
         self.clock, self._background = clock, background
         self._known = KnownChains()
@@ -134,16 +137,44 @@ class Histories:
                 raise
         return Exchange(self, raw, reason="other processes write to its conversation")
 
+    @property
+    def decides_later(self) -> bool:
+        """Whether what no limit forces is decided behind a reply, so that no request waits for it."""
+        return self._background is not None
+
+    def decide_later(self, request: ClientRequest, live: LiveConversation) -> None:
+        """Decide what leaves before the next request, unless that comes first."""
+        if self._background is None or self.management.mode != "on" or live.refused:
+            return
+
+        def decide() -> None:
+            try:
+                with live.lock:
+                    if not live.waiting:
+                        live.context.decide(request.fields, offer=request.has_tools and request.offers)
+            except TenureError:  # such as another process that was first: the next request finds out what holds
+                self.forget(live.context.conversation)
+            except Exception:
+                LOG.exception("conversation %s: what leaves could not be decided", live.context.conversation)
+
+        self._background(decide)
+
     def forget(self, conversation: str) -> None:
         """Let go of a conversation that was deleted from the store."""
         with self._lock:
             self._drop(conversation)
 
-    def tidy(self, most: int) -> None:
-        """Let go of conversations that nobody waits for, the longest unused first, until `most` are left; the store has them."""
+    def tidy(self) -> None:
+        """Let go of conversations that nobody waits for, the longest unused first, until as many are left as may be, by number and bytes; the store has them."""
+        most, most_bytes = self.management.live, self.management.live_bytes
         with self._lock:
-            for name in [name for name, live in self._live.items() if not live.waiting][: max(0, len(self._live) - most)]:
-                self._drop(name)
+            count, size = len(self._live), sum(live.bytes for live in self._live.values())
+            for name, live in [*self._live.items()][:-1]:  # the one used last is in use
+                if count <= most and size <= most_bytes:
+                    return
+                if not live.waiting:
+                    count, size = count - 1, size - live.bytes
+                    self._drop(name)
 
     def tidy_idle(self, idle_s: float) -> None:
         """Let go of conversations that were not used for so long."""
@@ -358,7 +389,7 @@ class Histories:
         with self._lock:
             held = self._live.setdefault(context.conversation, live)
             self._live.move_to_end(context.conversation)
-        self.tidy(self.management.live)
+        self.tidy()
         return held
 
     def _drop(self, name: str) -> None:
@@ -377,6 +408,8 @@ class Histories:
     def take_in(self, request: ClientRequest, live: LiveConversation, drafts: Sequence[Draft]) -> None:
         """Record a client's messages, and link the end of each to what stands behind it."""
         start = live.context.session.length
+        live.bytes = len(request.body.raw)
+        self.tidy()
         if drafts:
             live.context.extend(drafts)
         at = len(request.links) - sum(len(keys_of(draft)) for draft in drafts)

@@ -84,13 +84,17 @@ class Requests:
         """The newest request, or one of the view alone, as the bytes behind which a planner is asked."""
         return (self._newest or self._request({}, "")).plain()
 
-    def settle(self, moment: Moment = "before-call", *, beside: int = 0) -> Decision:
-        """What is to happen now, carried out. `beside`: o200k tokens of what goes out beside the head and the view."""
+    def settle(self, moment: Moment = "before-call", *, beside: int = 0, only_forced: bool = False) -> Decision:
+        """What is to happen now, carried out. `beside`: o200k tokens of what goes out beside the head and the view.
+
+        `only_forced`: what no limit forces waits until this is asked again.
+        """
         durable = self._durable
         # A limit holds for what the provider counts beside the view, not for what we estimate.
         counted = int(durable.gauge.tokens / durable.session.ratio) - durable.session.view.tokens
         extra = max(durable.head[1] + beside, counted)
-        self.decision = durable.carry_out(durable.session.decide(moment, extra=extra, at=self._clock()))
+        decision = durable.session.decide(moment, extra=extra, at=self._clock(), only_forced=only_forced)
+        self.decision = durable.carry_out(decision)
         self._report(self.decision)
         return self.decision
 

@@ -43,6 +43,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     account: Account
     commits: int
+    forced: int  # of them by a ceiling or the window, whatever they cost
     recalls: int
     recalled: int  # o200k tokens
     missed: int  # needs of what had left, and was no longer in view
@@ -115,6 +116,7 @@ def outcome_of(store: Records, conversations: Sequence[str]) -> Outcome:
     return Outcome(
         account=whole,
         commits=sum(len(sheet.commits) for sheet in sheets),
+        forced=sum(commit.forced for sheet in sheets for commit in sheet.commits),
         recalls=sum(sheet.ledger.recalls.answers for sheet in sheets),
         recalled=sum(sheet.ledger.recalls.tokens for sheet in sheets),
         missed=sum(len(sheet.missed) for sheet in sheets),

@@ -192,3 +192,25 @@ def test_an_idle_hour_empties_the_cache_on_both_sides() -> None:
 def test_money_that_is_no_amount_spoils_no_sum(usd: float) -> None:
     ledger = ledger_of([said(1_000), Spent(role="planner", usd=usd)])
     assert ledger.total.usd == pytest.approx(said(1_000).usd or 0.0)
+
+
+def test_after_a_commit_the_providers_own_count_says_what_stood_and_what_left() -> None:
+    """What left weighs half as many of the provider's tokens as it counted, and a marker left more uncached than was changed."""
+    usage = Usage(cache_write=5_000, cache_read=1_500, output=100)
+    ledger = opened().after_call(said(10_000), shown=10_000, whole=10_000, prices=PRICES).after_commit(2_000)
+    ledger = ledger.after_call(Spent(model="m", usage=usage), shown=5_000, whole=12_000, prices=PRICES)
+    assert ledger.compared.sent.usage.cache_read == 1_500
+    assert ledger.compared.whole.prompt == 11_400  # what was there, and 2,000 more at the ratio so far
+    ledger = ledger.after_call(
+        Spent(model="m", usage=Usage(cache_read=6_500, cache_write=600)), shown=6_000, whole=13_000, prices=PRICES
+    )
+    assert ledger.compared.whole.prompt == 11_400 + 600, "the rest grows as the prompt does"
+
+
+@given(st.lists(TOKENS, min_size=2, max_size=8))
+def test_whatever_is_reported_the_whole_record_stays_within_twice_what_was_counted(prompts: list[int]) -> None:
+    ledger = opened()
+    for n, prompt in enumerate(prompts):
+        ledger = ledger.after_call(said(prompt), shown=4_000, whole=4_000 + 1_000 * n, prices=PRICES).after_commit(1_000)
+        away, ratio = ledger.compared.away, ledger.compared.ratio.value
+        assert ratio * 1_000 * n // 2 - 1 <= away <= 2 * ratio * 1_000 * n + 2

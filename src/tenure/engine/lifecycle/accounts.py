@@ -30,6 +30,7 @@ class Accounts:
         """`model` is meant where a report names none, `provider` is whose prices hold, `life` how long it is asked to keep a prefix."""
         self.ledger: Ledger = opened(session.setup.budget.window)
         self.reported: Reported | None = None
+        self._broken = (-1, 0)  # entries when the newest commit was made, and those that a provider found again
         self._session, self._model, self._provider, self._life = session, model, provider, life
         self._prices = cache(partial(prices_for, provider=provider, life=life))
 
@@ -79,7 +80,11 @@ class Accounts:
             self.ledger = self.ledger.after_commit(None)
             return
         first = changed_from(session.view, commit.edits)
-        self.ledger = self.ledger.after_commit(-1 if commit.head else session.view.tokens_before(session.read_until(first)))
+        now = session.length, session.read_until(first)
+        is_broken = self._broken[0] == now[0] and self._broken[1] <= now[1]  # already, for the next call, and nothing more stands
+        self._broken = self._broken if is_broken else now
+        stands = -1 if commit.head else None if is_broken else session.view.tokens_before(now[1])
+        self.ledger = self.ledger.after_commit(stands)
         if self.reported is not None and session.view.tokens_before(first) < self.reported.counted:
             self.reported = replace(self.reported, is_stale=True)
 

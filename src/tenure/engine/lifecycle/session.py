@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from tenure.engine.lifecycle.admission import admission
-from tenure.engine.lifecycle.decision import Decision
+from tenure.engine.lifecycle.decision import Decision, Stay
 from tenure.engine.lifecycle.decisions import Decisions
 from tenure.engine.lifecycle.fit import Rehearsal, rehearse
 from tenure.engine.lifecycle.occasion import occasion_of
@@ -116,9 +116,15 @@ class Session(SessionState):
             self.ratio = ratio
         self.calls = self.calls.after_answer(at=at, usage=usage, ratio=self.ratio, prices=self.setup.prices)
 
-    def decide(self, moment: Moment = "before-call", *, extra: int = 0, at: str = "") -> Decision:
-        """What is to happen now. `extra` is what goes out beside the view (head, notes) in o200k tokens. O(1) within budget."""
-        return self._decisions.decide_on(occasion_of(self, moment, extra=extra, at=at))
+    def decide(self, moment: Moment = "before-call", *, extra: int = 0, at: str = "", only_forced: bool = False) -> Decision:
+        """What is to happen now. `extra` is what goes out beside the view (head, notes) in o200k tokens. O(1) within budget.
+
+        With `only_forced` no policy is asked unless a limit forces: the host asks again when nobody waits.
+        """
+        call = occasion_of(self, moment, extra=extra, at=at)
+        if only_forced and call.limit and not call.forced:
+            return Stay(reason=f"{call.total:,} tokens are above the {call.name}, which is seen to behind the next reply")
+        return self._decisions.decide_on(call)
 
     def plan(
         self,

@@ -75,9 +75,11 @@ class SessionState:
         self.ratio = 1.0
         self.calls = SentCalls()
         self.count = count
-        self._stem = 0  # the first entry at or after which the newest commit changed what had been shown,
-        self._changed_at = 0  # and the entries in the record then
-        self._marked: list[int] = []  # entries in front of which requests before that one marked the cache, and nothing changed since; ascending
+        self._stem: int = 0  # the first entry at or after which the newest commit changed what had been shown,
+        self._changed_at: int = 0  # and the entries in the record then
+        self._marked: list[
+            int
+        ] = []  # entries in front of which requests before that one marked the cache, and nothing changed since; ascending
         self.rewrites = 0  # commits that changed what had been shown; clips at admission do not
         self.removed = 0  # objects that policies and plans took
         self.head_at_stake = 0  # o200k tokens in front of the view that the next commit will change as well, such as by a tool that is offered from then on
