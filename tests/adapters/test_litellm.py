@@ -71,6 +71,44 @@ def test_a_conversation_is_kept_to_its_budget_and_recalls_unseen(kind: str, stor
     assert store.verify(sheet.id) is None
 
 
+@pytest.mark.parametrize("way", ["blocking", "blocking stream", "awaited", "awaited stream"])
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+def test_calls_through_the_callback_recall_unseen_however_they_are_made(kind: str, way: str, store: Store) -> None:
+    provider = FakeProvider(work(16, recalled=13))
+    callback = litellm.callbacks[0]
+    stream = way.endswith("stream")
+
+    def settings(history: list[Any], url: str) -> dict[str, Any]:
+        model, base = ("anthropic/claude-opus-4-5", url) if kind == "anthropic" else ("openai/gpt-5.1", f"{url}/v1")
+        given = {"model": model, "api_base": base, "api_key": "-", "max_retries": 0}
+        return {**given, "messages": history, "tools": [READ], "stream": stream}
+
+    async def ask(history: list[Any], url: str) -> Any:
+        came = await callback.acompletion(**settings(history, url))
+        return litellm.stream_chunk_builder([chunk async for chunk in came]) if stream else came
+
+    def blocking(history: list[Any], url: str) -> Any:
+        came = callback.completion(**settings(history, url))
+        return litellm.stream_chunk_builder(list(came)) if stream else came
+
+    history: list[Any] = [{"role": "user", "content": "Look."}]
+    with serve(provider.app) as url:
+        while True:
+            came: Any = asyncio.run(ask(history, url)) if way.startswith("awaited") else blocking(history, url)
+            message = came.choices[0].message
+            history.append(message.model_dump(exclude_none=True))
+            if not message.tool_calls:
+                break
+            history += [{"role": "tool", "tool_call_id": call.id, "content": FILE} for call in message.tool_calls]
+    assert message.content == "Done."
+    assert [seen.violations for seen in provider.seen] == [()] * 18
+    assert "recall" not in str([each.get("tool_calls") for each in history])
+    assert b"0006 def function_6" in provider.seen[14].body
+    assert len(str(history)) > 1.5 * max(len(seen.body) for seen in provider.seen)
+    (sheet,) = store.conversations()
+    assert store.verify(sheet.id) is None
+
+
 def test_streams_are_kept_to_the_budget_too(store: Store) -> None:
     provider = FakeProvider(work(30))
     with serve(provider.app) as url:

@@ -53,7 +53,7 @@ def agent_of(kind: str, url: str, capability: TenureCapability) -> Agent[None, s
         settings = (
             {"anthropic_thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 4096} if kind == "thinking" else None
         )
-    agent: Agent[None, str] = Agent(model, instructions="Be brief.", capabilities=[capability], model_settings=settings)
+    agent: Agent[None, str] = Agent(model, instructions="Be brief. " * 800, capabilities=[capability], model_settings=settings)
 
     @agent.tool_plain
     def read(path: str) -> str:
@@ -71,6 +71,9 @@ def test_an_agent_is_kept_to_its_budget_and_recalls(kind: str) -> None:
         result = asyncio.run(agent.run("Look through the files.", usage_limits=LIMITS))
         assert result.output == "Done."
         assert [seen.violations for seen in provider.seen] == [()] * 32
+        assert (
+            max(seen.usage.prompt for seen in provider.seen if seen.usage) <= 40_000
+        )  # of the provider's own count, the head included
         whole = len(result.all_messages_json())
         assert whole > 2 * max(len(seen.body) for seen in provider.seen)
         assert all(b"Look through the files." in seen.body and b"Be brief." in seen.body for seen in provider.seen)

@@ -6,6 +6,7 @@ a message that was not changed is the very object that came in. A failure of our
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from logging import getLogger
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -121,7 +122,7 @@ class FrameworkTurn(Generic[M]):
     @property
     def tools(self) -> list[dict[str, Any]]:
         """Our tools, to be offered beside the framework's."""
-        if self.exchange is None or not self.exchange.is_changed:
+        if self.exchange is None or not self.exchange.is_changed or not self._names:
             return []
         declared: list[dict[str, Any]] = read_body(self.exchange.body, self._api.body_key).value("tools") or []
         return [tool for tool in declared if dump(tool) not in self._names]
@@ -131,14 +132,36 @@ class FrameworkTurn(Generic[M]):
         if self.exchange is None:
             return reply
         raw = encoded(dump(dict(reply)))
-        try:
-            shown = self.exchange.whole(raw)
-        except Exception:
-            LOG.exception("a reply goes on unmanaged")
-            shown = self.exchange.give_up()
+        shown = self._guarded(partial(self.exchange.whole, raw))
         if shown is None:
             return None
         return reply if shown == raw else _fields(shown)
+
+    def take(self, event: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """What the framework gets for an event of a streamed reply; the event itself where it stays as it is."""
+        if self.exchange is None:
+            return [event]
+        raw = b"data: " + encoded(dump(dict(event))) + b"\n\n"
+        return [
+            event if shown == raw else _fields(shown[6:].strip())
+            for shown in _events(self._guarded(partial(self.exchange.take, raw)))
+        ]
+
+    def end(self) -> list[Mapping[str, Any]] | None:
+        """What the framework still gets at the end of a stream; None: call the model again, with `messages` as they are now."""
+        if self.exchange is None:
+            return []
+        left = self.exchange.take(b"data: [DONE]\n\n")
+        rest = self._guarded(self.exchange.end)
+        return None if rest is None else [_fields(shown[6:].strip()) for shown in _events(left + rest)]
+
+    def _guarded(self, step: Callable[[], bytes | None]) -> bytes | None:
+        assert self.exchange is not None
+        try:
+            return step()
+        except Exception:
+            LOG.exception("a reply goes on unmanaged")
+            return self.exchange.give_up()
 
     def hold(self, message: M) -> None:
         """Remember a reply of the model, so that the same object goes out again where it is not changed."""
@@ -211,6 +234,10 @@ def completion(message: Mapping[str, Any], *, id_: str, model: str, usage: Mappi
             "prompt_tokens_details": {"cached_tokens": usage["cache_read"], "cache_write_tokens": usage["cache_write"]},
         }
     return reply
+
+
+def _events(stream: bytes | None) -> list[bytes]:
+    return [event + b"\n\n" for event in (stream or b"").split(b"\n\n") if event.startswith(b"data: {")]
 
 
 def _call_ids(fields: Mapping[str, Any]) -> list[str]:

@@ -35,6 +35,7 @@ SESSION: Final = "x-tenure-session"  # a header of ours, which goes nowhere: a c
 _STREAM: Final = "text/event-stream"
 _FRAMING: Final = frozenset({"content-length", "content-encoding", "transfer-encoding"})  # of a body that is made anew
 C = TypeVar("C")
+T = TypeVar("T")
 
 
 def wrap(
@@ -113,7 +114,7 @@ def _managed(http: Any, histories: Histories, owner: object) -> Any:
 class _Wrapped:
     """What both transports do, written once: only how they wait differs, in the methods that raise NotImplementedError here.
 
-    Those of the one that blocks never suspend, so that `_finished` runs what is written here to its end. The owner is held so that the connections it
+    Those of the one that blocks never suspend, so that `finished` runs what is written here to its end. The owner is held so that the connections it
     shares are not closed with it.
     """
 
@@ -252,13 +253,23 @@ def _guarded(exchange: Exchange, step: Callable[[], bytes | None]) -> bytes | No
         return exchange.give_up()
 
 
-def _finished(coroutine: Any) -> Any:
+def finished(coroutine: Any) -> Any:
     """What a coroutine returns that never suspends."""
     try:
         coroutine.send(None)
     except StopIteration as done:
         return done.value
     raise AssertionError("it waits for an event loop")
+
+
+def drawn(pieces: AsyncGenerator[T, None]) -> Iterator[T]:
+    """What an asynchronous generator gives that never suspends."""
+    try:
+        with suppress(StopAsyncIteration):
+            while True:
+                yield finished(pieces.__anext__())
+    finally:
+        finished(pieces.aclose())
 
 
 @cache
@@ -270,16 +281,14 @@ def _blocking(kit: Any) -> Any:
             self.pieces = pieces
 
         def __iter__(self) -> Iterator[bytes]:
-            with suppress(StopAsyncIteration):
-                while True:
-                    yield _finished(self.pieces.__anext__())
+            return drawn(self.pieces)
 
         def close(self) -> None:
-            _finished(self.pieces.aclose())
+            finished(self.pieces.aclose())
 
     class BlockingTransport(_Wrapped, kit.BaseTransport):
         def handle_request(self, request: Any) -> Any:
-            return _finished(self.respond(request, request.read()))
+            return finished(self.respond(request, request.read()))
 
         def close(self) -> None:
             self.inner.close()
