@@ -94,3 +94,13 @@ def test_a_damaged_item_costs_itself() -> None:
     found: list[Event] = list(transcript.run([*items, Skipped(line=9, bytes=0, reason="before")], read, "event"))
     assert [type(event).__name__ for event in found] == ["Draft", "Skipped", "Draft", "Skipped"]
     assert found[1] == Skipped(line=2, bytes=4, reason="damaged event: found nothing")
+
+
+def test_blocks_that_are_added_one_by_one_to_a_reply_stand_in_their_order() -> None:
+    transcript = TranscriptBuilder()
+    transcript.open(Role.ASSISTANT, words("0"))
+    for n in range(1, 900):
+        transcript.amend(*words(str(n)))
+        assert n % 300 or len(reply.blocks if (reply := transcript.reply) else ()) == n + 1
+    transcript.close()
+    assert [block.text for draft in drafts(transcript.take()) for block in draft.blocks] == [str(n) for n in range(900)]

@@ -68,7 +68,9 @@ def query(
 def _holds_events(path: str) -> bool:
     """Whether a file holds events rather than a session."""
     try:
-        if not Path(path).is_file():  # a pipe would be waited for; a session's reader refuses it
+        if (
+            not Path(path).is_file() or not Path(path).stat().st_size
+        ):  # a pipe or a file of the kernel would be waited for; a session's reader refuses it
             return False
         with Path(path).open("rb") as file:
             return file.read(len(_OPENING)) == _OPENING and b'"version":' in file.readline(_FIRST_LINE)

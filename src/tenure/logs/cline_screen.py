@@ -173,7 +173,7 @@ class _ScreenReading:
             self.placed.append((index + 1, number))
 
     def _answer(self, line: _ScreenLine, index: int, block: Block) -> None:
-        if self.transcript.reply is not None:
+        if self.transcript.is_open:
             self.transcript.amend(block)
             return
         model = (line.modelInfo and line.modelInfo.modelId) or ""

@@ -120,7 +120,7 @@ class _CopilotReading:
                 transcript.text(Role.SYSTEM, data.content)
             case "user.message":
                 transcript.add(Role.USER, _asked(data))
-            case "assistant.message" if data.api_call_id and data.api_call_id == self.call and transcript.reply is not None:
+            case "assistant.message" if data.api_call_id and data.api_call_id == self.call and transcript.is_open:
                 transcript.amend(*_answered(data))
             case "assistant.message":
                 self.call = data.api_call_id

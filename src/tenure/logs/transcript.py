@@ -40,6 +40,7 @@ class TranscriptBuilder:
         self.line, self.size, self.at = 0, 0, ""  # where the reader stands
         self._events: list[Event] = []
         self._open = -1  # the place of the open reply among them
+        self._more: list[Block] = []  # its blocks that came later
         self._seen: dict[Hashable, Hashable] = {}
         self._skipped: dict[str, tuple[int, int, int]] = {}  # of each reason: the first line, how often, bytes
         self._agents: dict[str, SubAgent] = {}
@@ -132,18 +133,31 @@ class TranscriptBuilder:
         return number
 
     @property
+    def is_open(self) -> bool:
+        """Whether a reply may still grow."""
+        return self._open >= 0
+
+    @property
     def reply(self) -> Draft | None:
         """The open reply."""
         found = self._events[self._open] if self._open >= 0 else None
-        return found if isinstance(found, Draft) else None
+        if not isinstance(found, Draft):
+            return None
+        if self._more:
+            found = self._events[self._open] = replace(found, blocks=(*found.blocks, *self._more))
+            self._more = []
+        return found
 
     def amend(self, *blocks: Block, **fields: Any) -> None:
         """Add blocks to the open reply, and change its fields."""
-        if (draft := self.reply) is not None:
-            self._events[self._open] = replace(draft, blocks=(*draft.blocks, *blocks), **fields)
+        if self.is_open:
+            self._more += blocks  # put in when it is whole or looked at, since there can be many
+        if fields and (draft := self.reply) is not None:
+            self._events[self._open] = replace(draft, **fields)
 
     def close(self) -> None:
         """The open reply is whole."""
+        _ = self.reply
         self._open = -1
 
     def event(self, event: Event) -> None:

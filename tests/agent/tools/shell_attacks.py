@@ -6,6 +6,9 @@ from pathlib import Path
 SECRET = "canary-4f1d9c"
 
 _LINES = r"""
+f='%GK'; git log --pretty=format:"$f"
+f='%GK'; git log --format "$f" -1
+f='format:%GK'; git shortlog --group="$f"
 sort -o out a.txt
 sort -oout a.txt
 sort --output=out a.txt

@@ -63,10 +63,17 @@ def odd(tmp_path: Path) -> Iterator[dict[str, str]]:
         place = os.path.relpath(tmp_path / "socket")  # a longer path may be no address
         bound.bind(place if len(place) < 100 else "\0none")
         kinds = {name: str(tmp_path / name) for name in ("fifo", "loop", "socket")}
-        yield {**kinds, "zero": "/dev/zero", "full": "/dev/full", "random": "/dev/urandom", "folder": str(tmp_path)}
+        yield {
+            **kinds,
+            "kernel": "/proc/kmsg",
+            "zero": "/dev/zero",
+            "full": "/dev/full",
+            "random": "/dev/urandom",
+            "folder": str(tmp_path),
+        }
 
 
-@pytest.mark.parametrize("kind", ["fifo", "loop", "socket", "zero", "full", "random"])
+@pytest.mark.parametrize("kind", ["fifo", "loop", "socket", "kernel", "zero", "full", "random"])
 def test_what_is_no_file_is_refused_by_every_command_that_takes_a_path(
     kind: str, odd: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

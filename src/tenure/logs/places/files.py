@@ -84,6 +84,11 @@ def read_file(path: Path, most: int) -> bytes:
     return b"".join(_of_file(path, most))
 
 
+def is_of_the_kernel(path: Path) -> bool:
+    """Whether it is one of the kernel's files, some of which never end, and some of which keep a reader waiting."""
+    return path.resolve().parts[1:2] in _OF_THE_KERNEL
+
+
 def _check(path: Path, wanted: str) -> None:
     try:
         mode = path.stat().st_mode
@@ -91,7 +96,7 @@ def _check(path: Path, wanted: str) -> None:
             raise InputError(str(path), "found a directory", wanted)
         if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
             raise InputError(str(path), f"found a {_kind(mode)}", "a file or a pipe")
-        if stat.S_ISREG(mode) and path.resolve().parts[1:2] in _OF_THE_KERNEL:  # some never end, and some keep a reader waiting
+        if stat.S_ISREG(mode) and is_of_the_kernel(path):
             raise InputError(str(path), "found a file of the kernel", wanted)
         if stat.S_ISREG(mode):  # to open a pipe would lose its writer
             with path.open("rb"):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tenure.errors import InputError, way_out
+from tenure.logs.places.files import is_of_the_kernel
 
 MAGIC: Final = b"SQLite format 3\0"
 
@@ -99,9 +100,9 @@ def _copy(path: Path, stack: ExitStack) -> Path:
 
 
 def refuse_no_file(path: Path) -> None:
-    """Raises InputError for a device, a pipe or a socket: to open one may never come back. What is not there is no matter of this."""
+    """Raises InputError for a device, a pipe, a socket or a file of the kernel: to open one may never come back. What is not there is no matter of this."""
     with suppress(OSError, ValueError):
-        if path.exists() and not path.is_file() and not path.is_dir():
+        if path.exists() and ((not path.is_file() and not path.is_dir()) or is_of_the_kernel(path)):
             raise InputError(str(path), "found no file", "a SQLite file")
 
 

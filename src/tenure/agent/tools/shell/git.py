@@ -25,6 +25,7 @@ from tenure.agent.tools.shell.effects import (
     reaches,
     texts,
 )
+from tenure.agent.tools.shell.grammar import CommandLine
 from tenure.agent.tools.shell.read_only_options import GIT
 from tenure.agent.tools.shell.remote import acts_remotely, remotely
 from tenure.agent.tools.shell.script import Word
@@ -121,7 +122,8 @@ def _looks(name: str, rest: Sequence[Word]) -> Effects | None:
         name = "clean -n"
     if name not in GIT or (name == "config" and not rest):
         return None
-    if any("%G" in word.text or "signature" in word.text for word in rest):
+    formats = CommandLine(GIT[name], rest).values("--format", "--pretty", "--group")
+    if any("%G" in word.text or "signature" in word.text for word in rest) or not all(word.plain for word in formats):
         return (Asks(reason="it may run the program that checks signatures"),)
     effects = GIT[name].effects(f"git {name}", rest)
     files = [effect for effect in effects if isinstance(effect, Reads)]
