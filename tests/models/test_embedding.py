@@ -150,7 +150,7 @@ def test_an_endpoint_that_fails_leaves_the_words_and_says_so(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("spec", ["word2vec", "scripted:x", "anthropic:claude-opus-5", "gemini:x"])
 def test_what_embeds_nothing_is_refused_with_what_does(spec: str) -> None:
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="off, minilm, or a model behind"):
         check_embedding(spec)
 
 

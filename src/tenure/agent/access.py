@@ -255,7 +255,11 @@ MINILM: Final = "minilm"  # the model of the extra `embeddings`, on this machine
 
 def check_embedding(spec: str) -> None:
     """Raises InputError for what names no model that embeds texts."""
-    if spec not in ("", "off", MINILM) and chosen(spec).api not in OPENAI.apis:
+    try:
+        is_one = spec in ("", "off", MINILM) or chosen(spec).api in OPENAI.apis
+    except InputError:
+        is_one = False
+    if not is_one:
         raise InputError("embeddings", repr(spec), _EMBEDDINGS)
 
 
