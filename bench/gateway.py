@@ -10,7 +10,7 @@ import multiprocessing
 import random
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from statistics import quantiles
 from typing import Any
@@ -162,8 +162,9 @@ def processor(tokens: int, target: int, calls: int) -> None:
     source = random.Random(tokens)
     messages, times = history(source, tokens), list[tuple[float, float, bool]]()
     with tempfile.TemporaryDirectory() as where, Store(f"sqlite:///{where}/a.db") as store:
-        histories = Histories(store, Management(budget=Budget(target=target, window=10**7), inline_bytes=10**9))
-        for _ in range(calls):
+        later, behind, asides = list[Callable[[], None]](), list[float](), list[float]()
+        histories = Histories(store, Management(budget=Budget(target=target, window=10**7)), background=later.append)
+        for _ in range(calls + 1):
             n = (len(messages) - 1) // 2
             head = {"model": "claude-sonnet-4-5", "max_tokens": 100, "stream": True, "system": "be brief " * 500, "tools": TOOLS}
             body = json.dumps({**head, "messages": messages}, ensure_ascii=False).encode()
@@ -192,12 +193,21 @@ def processor(tokens: int, target: int, calls: int) -> None:
                 exchange.take(event)
             exchange.end()
             end = time.thread_time()
+            for task in later:
+                task()
+            later.clear()
+            behind.append(time.thread_time() - end)
             times.append((found - start, end - middle, sum(held.commits for held in store.conversations()) > commits))
-            messages += step(source, n)
-    print(f"  processor  request {shown([each for each, _, commits in times[2:] if not commits])}")
-    if committing := [each for each, _, commits in times[1:] if commits]:
-        print(f"  processor  with a commit {shown(committing)}  ({len(committing)} of them)")
-    print(f"  processor  reply   {shown([each for _, each, _ in times[2:]])}")
+            aside = json.dumps({**head, "messages": [*messages, call_of(n), {"role": "user", "content": "A title?"}]}).encode()
+            start = time.thread_time()
+            histories.exchange(API, aside, aside=True).close()
+            asides.append(time.thread_time() - start)
+            messages += step(source, n) if len(times) > 1 else []  # the first is sent again, once its history was taken in
+    print(f"  processor  first request of an unknown history {times[0][0] * 1000:.1f}, behind it {behind[0] * 1000:.1f}")
+    print(f"  processor  request {shown([each for each, _, _ in times[3:]])}")
+    print(f"  processor  reply   {shown([each for _, each, _ in times[3:]])}")
+    print(f"  processor  behind  {shown(behind[3:])}  ({sum(commits for _, _, commits in times)} commits)")
+    print(f"  processor  aside   {shown(asides[3:])}")
 
 
 def main() -> None:
