@@ -41,10 +41,14 @@ lint: .venv/.dev
 docs: .venv/.docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
-# Frameworks say deprecation warnings of their own, and leave connections to be closed by the collector.
+# Frameworks say deprecation warnings of their own, and leave connections to be closed by the collector. APART have an environment each: their pins do not go together.
+TOGETHER := google_adk langchain litellm openai_agents pydantic_ai
+APART := strands inspect-ai crewai openhands
+
 frameworks: .venv/.frameworks
-	@$(BIN)/pyright --pythonpath $(BIN)/python src/tenure/adapters/google_adk.py src/tenure/adapters/langchain.py src/tenure/adapters/litellm.py src/tenure/adapters/openai_agents.py src/tenure/adapters/pydantic_ai.py
+	@$(BIN)/pyright --pythonpath $(BIN)/python $(TOGETHER:%=src/tenure/adapters/%.py) $(foreach name,$(TOGETHER),$(wildcard examples/frameworks/$(name)_*.py))
 	@$(BIN)/pytest -o filterwarnings=ignore tests/adapters
+	@set -e; for name in $(APART); do scripts/apart $$name; done
 
 bench: .venv/.all
 	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script; echo; done

@@ -3,11 +3,11 @@
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from tenure.extras import is_installed
 from tenure.testing.provider import FakeProvider, serve
 from tenure.testing.script import Call, Reply, Script
 
@@ -18,6 +18,10 @@ MODULES = {
     "openai_agents_agent": "agents",
     "litellm_calls": "litellm",
     "google_adk_agent": "google.adk",
+    "strands_agent": "strands",
+    "inspect_ai_agent": "inspect_ai",
+    "crewai_agent": "crewai",
+    "openhands_agent": "openhands.sdk",
 }
 
 
@@ -27,7 +31,7 @@ def test_every_example_is_run() -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_an_example_reads_and_answers(name: str, tmp_path: Path) -> None:
-    if find_spec(MODULES[name]) is None:
+    if not is_installed(MODULES[name]):
         pytest.skip("the framework is not installed")
     (tmp_path / "pyproject.toml").write_text("-m 'not long'")
     replies = (Reply(calls=(Call(name="read", arguments='{"path":"pyproject.toml"}'),)), Reply(text="Those marked long."))
@@ -43,9 +47,14 @@ def test_an_example_reads_and_answers(name: str, tmp_path: Path) -> None:
             "OPENAI_BASE_URL": f"{url}/v1",
             "OPENAI_API_KEY": "-",
             "OPENAI_AGENTS_DISABLE_TRACING": "1",
+            "CREWAI_DISABLE_TELEMETRY": "true",
+            "CREWAI_TRACING_ENABLED": "false",
+            "LITELLM_LOCAL_MODEL_COST_MAP": "true",
+            "OPENHANDS_SUPPRESS_BANNER": "1",
+            "OTEL_SDK_DISABLED": "true",
         }
         done = subprocess.run(
-            [sys.executable, EXAMPLES / f"{name}.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+            [sys.executable, EXAMPLES / f"{name}.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600
         )
     assert "Those marked long." in done.stdout, done.stderr
     assert [seen.violations for seen in provider.seen] == [(), ()]

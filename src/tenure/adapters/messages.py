@@ -4,9 +4,12 @@ A framework's hook hands over a whole history of its own objects. They are writt
 a message that was not changed is the very object that came in. A failure of ours leaves the framework with its own messages, and is logged.
 """
 
+import json
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from logging import getLogger
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -15,6 +18,7 @@ import msgspec
 from tenure.apis.api import Api
 from tenure.apis.bodies import read_body
 from tenure.apis.json_text import dump, encoded, load
+from tenure.apis.reply import fields_of
 from tenure.context.client_context import ClientContext
 from tenure.context.exchange import Exchange, Management
 from tenure.context.histories import Histories
@@ -55,6 +59,70 @@ class JsonCodec:
     def decode(self, fields: Mapping[str, Any], original: dict[str, Any] | None, /) -> dict[str, Any]:
         """As it is."""
         return dict(fields)
+
+
+@dataclass(frozen=True)
+class MessagePart:
+    """Neighbouring parts of a framework's message which are one message of the API's, where each result of a tool stands alone."""
+
+    content: Sequence[Any]
+    owner: Any = None  # the framework's message; None: put in by us
+    is_reply: bool = False  # a message of the model's: `content` is that message and no more
+
+
+def joined(
+    parts: Iterable[MessagePart], contents: Callable[[Any], Sequence[Any]], build: Callable[[Any, list[Any]], M]
+) -> list[M]:
+    """The framework's messages of these parts: neighbours in `build(owner, contents)`, or the owner itself where all of its contents are there.
+
+    What we put in (`owner` is None then) stands in the message beside it; neighbours whose owners differ keep apart.
+    """
+    out: list[M] = []
+    held: list[MessagePart] = []
+
+    def flush() -> None:
+        if not held:
+            return
+        owner = next((each.owner for each in reversed(held) if each.owner is not None), None)
+        own = [content for each in held for content in each.content]
+        whole: Sequence[Any] = () if owner is None else contents(owner)
+        same = len(own) == len(whole) and all(a is b for a, b in zip(own, whole, strict=True))
+        out.append(owner if same and owner is not None else build(owner, own))
+        held.clear()
+
+    for each in parts:
+        if each.is_reply:
+            flush()
+            out.append(each.content[0])
+            continue
+        if held and each.owner is not None and held[-1].owner is not None and held[-1].owner is not each.owner:
+            flush()
+        held.append(each)
+    flush()
+    return out
+
+
+def message_of(completion: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The message of such a reply."""
+    choices: list[Any] = list(completion.get("choices") or [])
+    return fields_of(fields_of(choices[0]).get("message")) if choices else {}
+
+
+def sign(kind: str, content: object) -> str:
+    """What stands in the record for content that is no text: the same for the same content."""
+    raw = content if isinstance(content, bytes) else repr(content).encode("utf-8", "surrogatepass")
+    return f"[{kind} {sha256(raw).hexdigest()[:16]}]"
+
+
+def function_call(call_id: str, name: str, arguments: Mapping[str, Any] | str) -> dict[str, Any]:
+    """A call of a tool, as the common API says it."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": text}}
+
+
+def arguments_of(call: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of such a call, as an object."""
+    return fields_of(json.loads(call["function"]["arguments"] or "{}"))
 
 
 def histories(
@@ -101,6 +169,11 @@ class FrameworkTurn(Generic[M]):
             self.exchange = conversations.exchange(api, raw, model=model, hint=hint, offers=bool(tools))
         except Exception:
             LOG.exception("the framework's own messages go out")
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything else than the framework's own messages and tools goes out."""
+        return self.exchange is not None and self.exchange.is_changed
 
     @property
     def messages(self) -> list[M]:
