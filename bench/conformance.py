@@ -59,7 +59,7 @@ class TenureCompactor:
             dialect="openai-chat",
             model="gpt-5.1",
             policy=policy,
-            budget=Budget(ceiling=limit, window=10**6),
+            budget=Budget(ceiling=limit, floor=limit, window=10**6),  # asked once: no room is wanted for what comes next
             store=MemoryStore(),
             tokenizer=tokens,
             clip=0,
@@ -67,7 +67,9 @@ class TenureCompactor:
         context.extend([each for n, turn in enumerate(turns) for each in self._messages(n, turn)])
         if self._policy == "handoff" and len(turns) > 1:
             context.handoff(RuleModel(rule=briefed))
-        shown = context.request(model="gpt-5.1")["messages"]
+        shown = context.request(model="gpt-5.1", annotate=False)[
+            "messages"
+        ]  # `recall` weighs 270 tokens; the kit counts the text alone
         text = "\n".join(f"[{each['role']}] {each.get('content') or ''}" for each in shown)
         if self._recalls:
             text += "".join(f"\n{self._back(context, n)}" for n in range(1, len(turns) + 1))

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 from typing import Any, Final
@@ -18,7 +19,7 @@ from tenure.store.store import Store
 from tenure.testing.provider import FakeProvider, serve
 from tenure.testing.script import Call, Reply, Script
 
-PROXY: Final = which("litellm", path=str(Path(sys.executable).parent))
+PROXY: Final = find_spec("litellm_proxy_extras") and which("litellm", path=str(Path(sys.executable).parent))
 pytestmark = [
     pytest.mark.long,
     pytest.mark.filterwarnings("ignore"),
