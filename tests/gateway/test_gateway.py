@@ -30,8 +30,6 @@ from tenure.testing.provider import FakeProvider, serve
 from tenure.testing.script import Broken, Call, Fault, Reply, Script, Turn
 from tenure.testing.store import MemoryStore
 
-# Streams that break on purpose leave a connection that is closed only when it is collected, in a loop that has ended by then.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 NAMES = sorted(STEPS)
 READ = Call(name="read", arguments='{"path": "a.py"}')
 RECALL = Call(name="recall", arguments='{"words": "value of item"}')
@@ -239,11 +237,8 @@ def test_other_paths_and_websockets() -> None:
         await send({"type": "http.response.body", "body": b"models"})
 
     with serve(upstream) as there:
-        gateway = Gateway(
-            MemoryStore(),
-            GatewaySettings(mode="on", upstreams={"openai": f"{there}/v1", "anthropic": there, "box": f"{there}/deep/v1"}),
-        )
-        with serve(gateway.app) as url:
+        upstreams = {"openai": f"{there}/v1", "anthropic": there, "box": f"{there}/deep/v1"}
+        with running(Gateway, MemoryStore(), GatewaySettings(mode="on", upstreams=upstreams)) as (url, _):
             answer = httpx.get(f"{url}/v1/models?limit=3", headers={"authorization": "Bearer k"})
             assert (answer.status_code, answer.text, answer.headers.get_list("x-a")) == (203, "models", ["1", "2"])
             httpx.get(f"{url}/v1/models", headers={"anthropic-version": "1"})
