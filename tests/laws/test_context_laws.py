@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from context_driver import DIALECTS, drives
+from context_driver import DIALECTS, Drive, drives
 
 from tenure.engine.policies import COMPAT, PEERS, POLICIES
 
@@ -31,3 +31,7 @@ def test_every_request_of_a_random_conversation_keeps_the_laws(policy: str, comp
 def test_many_random_conversations_keep_the_laws(policy: str, compat: str, dialect: str, tmp_path: Path) -> None:
     for drive in drives(tmp_path, policy, dialect, compat=compat, requests=LONG // len(CASES), first=1_000):
         (tmp_path / drive.file).unlink(missing_ok=True)  # most are kept in memory
+
+
+def test_words_of_a_pinned_calls_arguments_are_shown_however_the_api_spaces_them(tmp_path: Path) -> None:
+    assert Drive(1019, tmp_path, "graph", "gemini").run(40).requests >= 17
