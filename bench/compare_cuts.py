@@ -18,7 +18,7 @@ from tenure.engine.policies import policy_named
 from tenure.engine.policies.graph.keeping import ModelWeights
 from tenure.engine.policies.policy import Policy
 from tenure.lab.cuts import rehearsed
-from tenure.lab.harm.watch import after_cut
+from tenure.lab.harm.watch import after_cut, edits_after_cut
 
 LEARNED: dict[Path, dict[str, object]] = {}
 
@@ -29,6 +29,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("policies", nargs="+")
     parser.add_argument("--prune", type=float, nargs="+", default=[0.45])
+    parser.add_argument(
+        "--beside", nargs="+", default=[], help="policies at whose shares the others are run too, whatever --prune says"
+    )
+    parser.add_argument("--edits", action="store_true", help="only sessions that make edits")
     parser.add_argument("--most", type=int, default=12)
     parser.add_argument("--points", type=int, default=3)
     parser.add_argument("--cache", type=Path, default=Path("/tmp/tenure-cuts"))
@@ -43,14 +47,22 @@ def main() -> None:
     for whole in known:
         if given.inserted:
             whole = cut_set.marked(whole, files[Path(whole.path).name.partition(".")[0]])
+        if given.edits and not whole.uses.edits:
+            continue
         policies = {name: named(name, whole.owner, given.weights) for name in given.policies}
         for ground in cut_set.grounds(whole, given.points):
-            for prune in given.prune:
+
+            def run(name: str, policy: Policy, share: float, label: str, ground: cut_set.CutGround = ground) -> float:
+                of_cut = {"owner": ground.whole.owner, "path": ground.whole.path, "policy": name, "prune": label}
+                rows.append(of_cut | outcome(ground, policy, share))
+                return float(rows[-1]["pruned"])  # type: ignore[arg-type]
+
+            shares = {f"{prune:.0%}": prune for prune in given.prune}
+            for name in given.beside:
+                shares[name] = run(name, named(name, whole.owner, given.weights), given.prune[0], name)
+            for label, share in shares.items():
                 for name, policy in policies.items():
-                    rows.append(
-                        {"owner": whole.owner, "path": whole.path, "policy": name, "prune": prune}
-                        | outcome(ground, policy, prune)
-                    )
+                    run(name, policy, share, label)
     if given.out:
         given.out.write_text("\n".join(map(json.dumps, rows)) + "\n")
     report(rows)
@@ -83,7 +95,7 @@ def outcome(ground: cut_set.CutGround, policy: Policy, prune: float) -> dict[str
     verdicts = [
         found.verdict for found in after_cut(ground.whole.uses, session.length, (), plan.edits) if found.part != "thinking"
     ]
-    asked, failed = cut_set.failing_edits(ground, plan.edits)
+    edits = list(edits_after_cut(ground.whole.uses, session.length, (), plan.edits))
     return {
         "cut": ground.number,
         "tokens": before,
@@ -91,8 +103,8 @@ def outcome(ground: cut_set.CutGround, policy: Policy, prune: float) -> dict[str
         "visible": verdicts.count("visible"),
         "routed": verdicts.count("routed"),
         "lost": verdicts.count("lost"),
-        "edits": asked,
-        "failed": failed,
+        "edits": len(edits),
+        "failed": sum(not edit.whole for edit in edits),
         "seconds": took,
     }
 
@@ -103,7 +115,7 @@ def report(rows: list[dict[str, object]]) -> None:
     for row in rows:
         groups[row["prune"], row["policy"]].append(row)  # type: ignore[arg-type]
     print(
-        f"{'policy':24}{'goal':>6}{'cuts':>6}{'pruned':>8}{'missed':>8}{'lost':>7}{'none':>7}{'edits failed':>14}{'of':>6}{'by owner':>9}{'ms/10k':>8}"
+        f"{'policy':24}{'share':>16}{'cuts':>6}{'pruned':>8}{'missed':>8}{'lost':>7}{'none':>7}{'edits failed':>14}{'of':>6}{'by owner':>9}{'ms/10k':>8}"
     )
     for (prune, name), each in groups.items():
         missed = [row["routed"] + row["lost"] for row in each]
@@ -113,13 +125,13 @@ def report(rows: list[dict[str, object]]) -> None:
         of_owners = sum(sum(counts) / len(counts) for counts in owners.values()) / len(owners)
         n = len(each)
         print(
-            f"{name:24}{prune!s:>6}{n:6}{sum(r['pruned'] for r in each) / n:8.3f}{sum(missed) / n:8.3f}{sum(r['lost'] for r in each) / n:7.3f}"
+            f"{name:24}{prune!s:>16}{n:6}{sum(r['pruned'] for r in each) / n:8.3f}{sum(missed) / n:8.3f}{sum(r['lost'] for r in each) / n:7.3f}"
             f"{sum(m == 0 for m in missed) / n:7.1%}{sum(r['failed'] for r in each):14.0f}{sum(r['edits'] for r in each):6.0f}{of_owners:9.3f}"
             f"{1e7 * sum(r['seconds'] for r in each) / sum(r['tokens'] for r in each):8.1f}"
         )
-    names = list(dict.fromkeys(name for _, name in groups))
     by_owner: dict[object, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    first = min(prune for prune, _ in groups) if groups else 0
+    first = next((prune for prune, _ in reversed(groups)), "")
+    names = [str(name) for prune, name in groups if prune == first]
     for row in rows:
         if row["prune"] == first:
             by_owner[row["owner"]][str(row["policy"])].append(row["routed"] + row["lost"])  # type: ignore[operator]

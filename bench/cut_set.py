@@ -4,7 +4,6 @@ An owner (a folder of the corpus) gives at most so many sessions, picked by the 
 """
 
 import pickle
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,13 +16,11 @@ from tenure.apis.rules import rules_for
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.tokens import o200k, weigh
-from tenure.engine.record.entry import At, Draft, Entry, Role, ToolCall, ToolResult
-from tenure.engine.view.edit import Drop, Edit, Replace
+from tenure.engine.record.entry import Draft, Entry, Role, ToolCall, ToolResult
 from tenure.errors import InputError
 from tenure.lab import harm
 from tenure.lab.cuts import LEAST_TOKENS, places
-from tenure.lab.harm.names import TARGETS
-from tenure.lab.harm.passage import of_entry, plain
+from tenure.lab.harm.passage import of_entry
 from tenure.lab.harm.watch import Uses, uses_of
 from tenure.lab.loading import load, source
 
@@ -32,17 +29,6 @@ NOT_SESSIONS = ("marks", "LICENSES")
 CODE = sha256(b"".join(path.read_bytes() for path in sorted(Path(harm.__file__).parent.glob("*.py")))).hexdigest()[
     :8
 ]  # of the detector
-SHORTEST = 8  # characters of a find-string
-_NUMBERED = re.compile(r"^[ ]*\d+(?:→|\t|\| ?|: ?)", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class StrictEdit:
-    """What a step had an edit find, and the blocks that held it whole."""
-
-    entry: int
-    text: str
-    holders: tuple[At, ...]
 
 
 @dataclass(frozen=True)
@@ -55,7 +41,6 @@ class CachedSession:
     model: str
     entries: Sequence[Entry]
     uses: Uses
-    edits: tuple[StrictEdit, ...]
 
 
 @dataclass(frozen=True)
@@ -105,7 +90,6 @@ def read(owner: str, path: Path) -> CachedSession | None:
         next(iter(loaded.models), ""),
         loaded.entries,
         uses_of(messages),
-        tuple(strict_edits(loaded.entries)),
     )
 
 
@@ -121,92 +105,6 @@ def grounds(whole: CachedSession, points: int) -> Iterator[CutGround]:
         if entry.n in at and session.view.tokens >= LEAST_TOKENS:
             yield CutGround(whole, session, at[entry.n])
         session.follow(entry)
-
-
-def shown_text(text: str) -> str:
-    """A text without the numbers that a tool put before its lines, and without what stands behind them."""
-    return "\n".join([line.rstrip() for line in _NUMBERED.sub("", plain(text)).split("\n")])
-
-
-def strict_edits(entries: Sequence[Entry]) -> Iterator[StrictEdit]:
-    """The find-strings of edits that something before them held whole."""
-    texts: list[tuple[At, str]] = []
-    for entry in entries:
-        if entry.role is Role.ASSISTANT:
-            for block in entry.blocks:
-                for wanted in finds(block.text) if isinstance(block, ToolCall) else ():
-                    text = shown_text(wanted).strip("\n")
-                    holders = tuple(at for at, held in texts if text in held) if len(text.strip()) >= SHORTEST else ()
-                    if holders:
-                        yield StrictEdit(entry.n, text, holders)
-        for number, block in enumerate(entry.blocks):
-            if block.text and type(block).__name__ != "Thinking":
-                texts.append(((entry.n, number), held_text(block.text, is_call=isinstance(block, ToolCall))))
-
-
-def finds(arguments: str) -> Iterator[str]:
-    """What the call of an edit is to find."""
-    try:
-        waiting: list[object] = [msgspec.json.decode(arguments)]
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return
-    while waiting:
-        match waiting.pop():
-            case dict() as fields:
-                for name, value in fields.items():
-                    if isinstance(value, str) and name in TARGETS:
-                        yield value
-                    else:
-                        waiting.append(value)
-            case list() as values:
-                waiting += values
-
-
-def held_text(text: str, *, is_call: bool) -> str:
-    """What a block holds, a call's arguments as the strings they are."""
-    if not is_call:
-        return shown_text(text)
-    try:
-        waiting: list[object] = [msgspec.json.decode(text)]
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return shown_text(text)
-    texts: list[str] = []
-    while waiting:
-        match waiting.pop():
-            case dict() as fields:
-                waiting += fields.values()
-            case list() as values:
-                waiting += values
-            case str() as value:
-                texts.append(shown_text(value))
-            case _:
-                pass
-    return "\n".join(texts)
-
-
-def failing_edits(ground: CutGround, edits: Sequence[Edit]) -> tuple[int, int]:
-    """How many find-strings to come stood whole in the view before the cut and not again since, and how many of them do no more."""
-    length = ground.session.length
-    changed = {(edit.entry, edit.block): edit for edit in edits if isinstance(edit, Drop | Replace)}
-    asked = failed = 0
-    texts: dict[At, str] = {}
-    for each in ground.whole.edits:
-        if each.entry < length or any(at[0] >= length for at in each.holders):
-            continue
-        asked += 1
-        for at in each.holders:
-            edit = changed.get(at)
-            if edit is None:
-                break
-            if isinstance(edit, Replace):
-                if at not in texts:
-                    is_call = isinstance(ground.whole.entries[at[0]].blocks[at[1]], ToolCall)
-                    texts[at] = held_text(edit.text, is_call=is_call)
-                if each.text in texts[at]:
-                    break
-        else:
-            failed += 1
-    return asked, failed
 
 
 def marked(whole: CachedSession, marks: Path) -> CachedSession:
@@ -237,4 +135,4 @@ def marked(whole: CachedSession, marks: Path) -> CachedSession:
         for draft in drafts:
             entries += session.append(draft).entries
     messages = [of_entry(entry, session.index) for entry in entries]
-    return replace(whole, entries=tuple(entries), uses=uses_of(messages), edits=tuple(strict_edits(entries)))
+    return replace(whole, entries=tuple(entries), uses=uses_of(messages))

@@ -1,8 +1,8 @@
 """Learn what the default policy expects to be asked for: `python bench/learn.py FOLDER --out learned.json`.
 
 A few cuts of each session; a line or name of a text that may be shortened counts as asked for when the harm detector finds that a later step needed it
-and nothing else that stays holds it, a line also when it is part of what a later edit had to find. Owners weigh alike, whatever they hold. Writes one
-forest for lines and one for names, of all owners (`*`) and, for judging, of all but each. Needs LightGBM, which the policy does not.
+and nothing else that stays holds it. What a later edit has to find whole is learned apart. Owners weigh alike, whatever they hold. Writes a forest for
+names, one for lines and one for lines of edits, of all owners (`*`) and, for judging, of all but each. Needs LightGBM, which the policy does not.
 """
 
 import argparse
@@ -20,13 +20,17 @@ import numpy as np
 
 import cut_set
 from tenure.engine.policies.graph.forest import Forest
-from tenure.engine.policies.graph.sight import ANCHOR_FEATURES, LINE_FEATURES, Sight
+from tenure.engine.policies.graph.sight import ANCHOR_FEATURES, LINE_FEATURES, OF_NAME, OF_PIECE, Sight
 from tenure.engine.record.entry import At
-from tenure.engine.view.action import Action  # noqa: F401
+from tenure.lab.harm.edits import spelling
 
 VERBATIM = ("lines", "target", "quote")
 KEPT = 0.12  # of the rows that nobody asked for, which then weigh more
-STRICT = 1.0  # of a need: one find-string that is not found
+KINDS = {
+    "anchor": ("anchor", ANCHOR_FEATURES, len(OF_NAME)),
+    "line": ("line", LINE_FEATURES, len(OF_PIECE)),
+    "edit": ("line", LINE_FEATURES, len(OF_PIECE)),
+}
 
 
 # What is older, or spoken of longer ago, is not asked for more: it holds for every owner, whatever one of them seems to say.
@@ -46,8 +50,11 @@ _ANCHOR: Final = """
 _LINE: Final = """
 {}
 """
+_EDIT: Final = """
+{}
+"""
 
-LEARNED: Final = ModelWeights(anchor=Forest(_ANCHOR), line=Forest(_LINE))
+LEARNED: Final = ModelWeights(anchor=Forest(_ANCHOR), line=Forest(_LINE), edit=Forest(_EDIT))
 '''
 
 
@@ -57,6 +64,9 @@ class Rows:
 
     features: list[tuple[int, ...]] = field(default_factory=list)
     asked: list[float] = field(default_factory=list)
+    edited: list[float] = field(
+        default_factory=list
+    )  # of lines: edits that have to find them, by their share of what is to be found
     owners: list[str] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
@@ -88,13 +98,14 @@ def main() -> None:
             given.rows.write_bytes(pickle.dumps(found))
     print(f"{len(found['line'].asked):,} lines and {len(found['anchor'].asked):,} names in {time.perf_counter() - started:.0f} s")
     owners = sorted(set(found["line"].owners))
-    data = {kind: arrays(rows) for kind, rows in found.items()}
-    learned: dict[str, dict[str, object]] = {}
-    for left_out in ["*"] if given.whole else ["*", *owners]:
-        learned[left_out] = {kind: msgspec.to_builtins(forest(each, left_out, given)) for kind, each in data.items()}
+    learned: dict[str, dict[str, object]] = {owner: {} for owner in (["*"] if given.whole else ["*", *owners])}
+    for kind, (rows, names, shared) in KINDS.items():
+        data = arrays(found[rows], edits=kind == "edit")
+        for left_out, forests in learned.items():
+            forests[kind] = msgspec.to_builtins(forest(kind, data, names, shared, left_out, given))
     given.out.write_text(json.dumps({owner: each for owner, each in learned.items() if owner != "*"}))
     if given.module:
-        given.module.write_text(MODULE.format(*(wrapped(str(learned["*"][kind]["text"])) for kind in ("anchor", "line"))))
+        given.module.write_text(MODULE.format(*(wrapped(str(learned["*"][kind]["text"])) for kind in KINDS)))
     print(f"done in {time.perf_counter() - started:.0f} s")
 
 
@@ -130,41 +141,45 @@ def gather(ground: cut_set.CutGround, anchors: Rows, lines: Rows, cut: int, rng:
                     of_piece[text] = of_piece.get(text, 0) + 1 / len(missing)
             else:
                 named |= {name for name in mentions if text in name}
-    strict: dict[int, list[list[str]]] = {}
+    edits: dict[int, list[tuple[list[str], float]]] = {}
     length = ground.session.length
-    for edit in ground.whole.edits:
-        if edit.entry >= length and all(at[0] < length for at in edit.holders) and all(at in places for at in edit.holders):
-            for at in edit.holders:
-                strict.setdefault(places[at], []).append(edit.text.split("\n"))
+    for edit in ground.whole.uses.edits:
+        holders = [held.at for held in edit.holders]
+        if edit.entry >= length and all(at[0] < length and at in places for at in holders):
+            for at in holders:
+                edits.setdefault(places[at], []).append((edit.text.split("\n"), 1 / len(holders)))
 
-    def add(rows: Rows, features: tuple[int, ...], asked: float, size: int) -> None:
-        if asked <= 0 and rng.random() > KEPT:
+    def add(rows: Rows, features: tuple[int, ...], asked: float, edited: float, size: int) -> None:
+        is_asked = asked > 0 or edited > 0
+        if not is_asked and rng.random() > KEPT:
             return
         rows.features.append(features)
         rows.asked.append(min(1.0, asked))
+        rows.edited.append(min(1.0, edited))
         rows.owners.append(ground.whole.owner)
-        rows.weights.append(1.0 if asked > 0 else 1 / KEPT)
+        rows.weights.append(1.0 if is_asked else 1 / KEPT)
         rows.sizes.append(size)
         rows.cuts.append(cut)
 
-    for name, features in sight.anchor_features():
-        add(anchors, features, float(name in named), len(name))
+    for head, names, columns in sight.names():
+        for name, each in zip(names, zip(*columns, strict=True), strict=True):
+            add(anchors, (*head, *each), float(name in named), 0.0, len(name))
     for number, piece in enumerate(sight.pieces):
-        values = [0.0] * len(piece.lines)
+        values, found = [0.0] * len(piece.lines), [0.0] * len(piece.lines)
         for text, value in wanted.get(number, {}).items():
             for place, line in enumerate(piece.lines):
                 if text in line:
                     values[place] += value
-        if number in strict:
-            bare = [cut_set.shown_text(line).partition("\n")[0] for line in piece.lines]
-            for target in strict[number]:
-                for place in range(len(bare) - len(target) + 1):
-                    if target[0] in bare[place] and all(a in b for a, b in zip(target, bare[place:], strict=False)):
-                        for step in range(len(target)):
-                            values[place + step] += STRICT / len(target)
-                        break
-        for line, features, value in zip(piece.lines, sight.line_features(piece), values, strict=True):
-            add(lines, features, value, len(line) + 1)
+        spelt = [spelling(line) for line in piece.lines] if number in edits else []
+        for target, value in edits.get(number, ()):
+            for place in range(len(spelt) - len(target) + 1):
+                if target[0] in spelt[place] and all(a in b for a, b in zip(target, spelt[place:], strict=False)):
+                    for step in range(len(target)):
+                        found[place + step] += value / len(target)
+                    break
+        head, columns = sight.lines(number)
+        for line, value, edited, each in zip(piece.lines, values, found, zip(*columns, strict=True), strict=True):
+            add(lines, (*head, *each), value, edited, len(line) + 1)
 
 
 def needs(ground: cut_set.CutGround) -> Iterator[tuple[str, list[tuple[str, tuple[At, ...]]]]]:
@@ -182,11 +197,11 @@ def needs(ground: cut_set.CutGround) -> Iterator[tuple[str, list[tuple[str, tupl
         yield str(use.form), strings
 
 
-def arrays(rows: Rows) -> dict[str, np.ndarray]:
+def arrays(rows: Rows, *, edits: bool) -> dict[str, np.ndarray]:
     """The rows as arrays."""
     return {
         "x": np.array(rows.features, dtype=np.int16),
-        "y": np.array(rows.asked),
+        "y": np.array(rows.edited if edits else rows.asked),
         "w": np.array(rows.weights),
         "owner": np.array(rows.owners),
         "size": np.array(rows.sizes),
@@ -194,12 +209,13 @@ def arrays(rows: Rows) -> dict[str, np.ndarray]:
     }
 
 
-def forest(data: dict[str, np.ndarray], left_out: str, given: argparse.Namespace) -> Forest:
-    """Learned on all owners but one."""
+def forest(
+    kind: str, data: dict[str, np.ndarray], names: tuple[str, ...], shared: int, left_out: str, given: argparse.Namespace
+) -> Forest:
+    """Learned on all owners but one. A tree asks features that a text's lines share, and at most one other: see Forest."""
     chosen = data["owner"] != left_out
-    names = list(LINE_FEATURES if data["x"].shape[1] == len(LINE_FEATURES) else ANCHOR_FEATURES)
     kinds = lightgbm.Dataset(
-        data["x"][chosen], data["y"][chosen], weight=data["w"][chosen], feature_name=names, params={"verbose": -1}
+        data["x"][chosen], data["y"][chosen], weight=data["w"][chosen], feature_name=list(names), params={"verbose": -1}
     )
     settings = {
         "objective": "cross_entropy",
@@ -210,6 +226,7 @@ def forest(data: dict[str, np.ndarray], left_out: str, given: argparse.Namespace
         "num_threads": 1,
         "monotone_constraints": [FALLING.get(name, 0) for name in names],
         "monotone_constraints_method": "advanced",
+        "interaction_constraints": [[*range(shared), other] for other in range(shared, len(names))],
         "verbose": -1,
         "seed": 1,
         "deterministic": True,
@@ -219,11 +236,11 @@ def forest(data: dict[str, np.ndarray], left_out: str, given: argparse.Namespace
     grown = Forest(" ".join(node for tree in dump["tree_info"] for node in nodes(tree["tree_structure"])))
     if left_out == "*":
         gains = booster.feature_importance("gain")
-        print({names[n]: round(float(gains[n] / gains.sum()), 3) for n in np.argsort(-gains)})
+        print(kind, {names[n]: round(float(gains[n] / gains.sum()), 3) for n in np.argsort(-gains)})
     else:
         here = ~chosen
         scores = booster.predict(data["x"][here], raw_score=True)
-        print(f"{left_out:20} {names[0]:8} {ranked(data, here, scores):.2f} of what was asked for in the best fifth of each cut")
+        print(f"{left_out:20} {kind:8} {ranked(data, here, scores):.2f} of what was asked for in the best fifth of each cut")
     return grown
 
 

@@ -132,7 +132,7 @@ def test_each_reason_has_its_words_and_the_strongest_are_told() -> None:
     place = held.session.index.spans[2].result
     assert place is not None
     judged = next(each for each in verdicts(held.session.situation(), frozenset({place})).judged if each.at == place)
-    names = "length age near source quiet stack turns newer phase indent size copies used names shape edits".split()
+    names = "length age near source quiet stack turns newer phase habit part indent size copies used names shape edits".split()
     assert sorted(reason.name for reason in judged.reasons) == sorted([*names, "sole names"])
     words = {reason.name: reason.text for reason in judged.reasons}
     assert words["age"].startswith("read 8 to 15 steps ago")
@@ -148,7 +148,7 @@ def test_each_reason_has_its_words_and_the_strongest_are_told() -> None:
 def test_reasons_of_two_results_that_are_alike_weigh_nothing() -> None:
     events: list[Event] = [human("Read."), *[each for n in (1, 2) for each in (reply(call("read", f"c{n}", path=f"{n}.txt")),)]]
     calls = reply(*[call("read", f"c{n}", path=f"part{n}.txt") for n in range(2)])
-    both = Draft(role=result("").role, blocks=tuple(returned(module(1), f"c{n}") for n in range(2)))
+    both = Draft(role=result("").role, blocks=tuple(returned(module(1 + n), f"c{n}") for n in range(2)))
     events = [human("Read."), calls, both, *(reply(f"So it is: {n}.") for n in range(9))]
     held = moment(replayed([session(iter(events))], options(ceiling=50_000), o200k()), o200k())
     found = explain(held, "read:1").need

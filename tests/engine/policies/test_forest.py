@@ -1,42 +1,56 @@
+from math import exp
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.engine.policies.graph.forest import Chances, Forest
+from tenure.engine.policies.graph.forest import VALUES, Forest
+from tenure.engine.policies.graph.keeping import ModelWeights
 from tenure.engine.policies.graph.learned import LEARNED
-from tenure.engine.policies.graph.sight import ANCHOR_FEATURES, LINE_FEATURES
+from tenure.engine.policies.graph.sight import ANCHOR_FEATURES, LINE_FEATURES, OF_NAME, OF_PIECE
 
-WIDTH = 4
-LEAF = st.integers(-2_000, 2_000).map(str)
-TREES = st.recursive(
-    LEAF,
-    lambda inner: st.builds(
-        lambda feature, value, left, right: f"{feature}<{value} {left} {right}",
-        st.integers(0, WIDTH - 1),
-        st.integers(0, 5),
-        inner,
-        inner,
-    ),
-    max_leaves=8,
-)
+SHARED, OTHERS = 2, 3
+Node = (
+    int | tuple[int, int, "Node", "Node"]
+)  # a leaf's thousandths, or a feature, the greatest value that goes left, and both sides
 
 
-def test_a_tree_sends_what_is_no_greater_to_the_left_and_scores_add_up() -> None:
-    chances = Chances(Forest("0<3 1000 -1000 500"))
-    assert chances[3, 0] > 0.8
-    assert round(chances[3, 0], 6) == round(1 / (1 + 2.718281828459045**-1.5), 6)
-    assert round(chances[4, 0], 6) == round(1 / (1 + 2.718281828459045**0.5), 6)
+def trees(*features: int) -> st.SearchStrategy[Node]:
+    return st.recursive(
+        st.integers(-2_000, 2_000),
+        lambda inner: st.tuples(st.sampled_from(features), st.integers(0, VALUES), inner, inner),
+        max_leaves=8,
+    )
 
 
-@given(st.lists(TREES, min_size=1, max_size=4), st.tuples(*[st.integers(0, 6)] * WIDTH), st.integers(0, WIDTH))
-def test_what_is_worked_out_for_the_first_features_changes_no_chance(
-    trees: list[str], features: tuple[int, ...], common: int
+FORESTS = st.lists(st.integers(SHARED, SHARED + OTHERS - 1).flatmap(lambda other: trees(0, 1, other)), min_size=1, max_size=4)
+
+
+def spelled(node: Node) -> str:
+    return str(node) if isinstance(node, int) else f"{node[0]}<{node[1]} {spelled(node[2])} {spelled(node[3])}"
+
+
+def score(node: Node, features: tuple[int, ...]) -> int:
+    while not isinstance(node, int):
+        node = node[2] if features[node[0]] <= node[1] else node[3]
+    return node
+
+
+@given(FORESTS, st.tuples(*[st.integers(0, VALUES - 1)] * SHARED), st.lists(st.tuples(*[st.integers(0, VALUES - 1)] * OTHERS)))
+def test_tables_give_what_a_walk_through_all_trees_gives(
+    forest: list[Node], shared: tuple[int, ...], things: list[tuple[int, ...]]
 ) -> None:
-    forest = Forest("\n".join(trees))
-    assert Chances(forest, common)[features] == Chances(forest)[features]
+    tables = Forest(" ".join(map(spelled, forest))).tables(shared, OTHERS)
+    columns = [[each[place] for each in things] for place in range(OTHERS)]
+    assert tables.chances(columns) == [
+        1 / (1 + exp(-sum(score(tree, (*shared, *each)) for tree in forest) / 1_000)) for each in things
+    ]
 
 
 def test_what_was_learned_asks_for_features_that_there_are() -> None:
-    for forest, names in ((LEARNED.anchor, ANCHOR_FEATURES), (LEARNED.line, LINE_FEATURES)):
-        trees = forest.grown()
-        assert len(trees) >= 20
-        assert {tree[place] for tree in trees for place in range(0, len(tree), 4)} <= {-1, *range(len(names))}
+    shares = {"anchor": (ANCHOR_FEATURES, OF_NAME), "line": (LINE_FEATURES, OF_PIECE), "edit": (LINE_FEATURES, OF_PIECE)}
+    assert set(shares) == set(ModelWeights.__struct_fields__)
+    for kind, (names, shared) in shares.items():
+        forest: Forest = getattr(LEARNED, kind)
+        nodes = forest.text.split()
+        assert {int(node.partition("<")[0]) for node in nodes if "<" in node} <= set(range(len(names)))
+        assert len(forest.tables((0,) * len(shared), len(names) - len(shared)).rows) == len(names) - len(shared)

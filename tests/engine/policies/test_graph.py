@@ -13,7 +13,7 @@ from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.tokens import o200k, weigh
 from tenure.engine.policies import policy_named
 from tenure.engine.policies.graph import GraphPolicy
-from tenure.engine.policies.graph.sight import anchors, listed, unlisted
+from tenure.engine.policies.graph.texts import anchors, files, listed, unlisted
 from tenure.engine.record.entry import Draft, Entry, Origin, Role, Text
 from tenure.engine.record.objects import parse_handle
 from tenure.engine.record.recall import blocks_of
@@ -209,3 +209,8 @@ def test_what_the_open_act_builds_on_stays_rather_than_what_is_over() -> None:
 def test_a_conversation_that_was_held_under_the_name_of_old_goes_on() -> None:
     assert policy_named("provenance") == policy_named("graph")
     assert policy_named("tiered+provenance") == policy_named("tiered+graph")
+
+
+def test_the_file_of_a_long_path_is_its_last_part_and_folders_with_dots_are_none() -> None:
+    path = "/home/" + "a-long-folder/" * 12 + "github.com/x/parser.go"
+    assert list(files(f'{{"replace_all":false,"file_path":"{path}"}}')) == ["parser.go"]

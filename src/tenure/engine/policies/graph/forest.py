@@ -1,11 +1,15 @@
 """Boosted trees as values: what is expected of something, from small whole numbers that describe it.
 
+The first features of a thing are shared by many (the lines of a text); each tree asks any of those and at most one of the rest. So for a set of shared
+features all trees together are a table for each of the others, and a thing is looked up, not walked through trees.
 Learned from recorded sessions by `python bench/learn.py FOLDER`, which needs a library of trees; to ask them takes none.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate
 from math import exp
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -15,6 +19,23 @@ Tree = Sequence[
 _NODE: Final = 4
 _LEAF: Final = -1
 _SCORE: Final = 1000  # a leaf's score is written as a whole number of thousandths
+VALUES: Final = 18  # of a feature that is looked up: 0 and up
+
+
+class Tables(NamedTuple):
+    """What all trees say of things that share their first features: the same for all, and more by the value of each other feature."""
+
+    score: int
+    rows: tuple[tuple[int, ...], ...]
+
+    def chances(self, columns: Sequence[Iterable[int]]) -> list[float]:
+        """Of each thing, whose features that are not shared stand at its place in the columns."""
+        start = -self.score
+        scores = [
+            start - sum(each)
+            for each in zip(*[map(row.__getitem__, column) for row, column in zip(self.rows, columns, strict=True)], strict=True)
+        ]
+        return [1.0 / (1.0 + exp(score / _SCORE)) for score in scores]
 
 
 class Forest(Struct, frozen=True):
@@ -22,15 +43,20 @@ class Forest(Struct, frozen=True):
 
     text: str
 
-    def grown(self) -> tuple[Tree, ...]:
-        """The trees as they are asked."""
-        nodes = iter(self.text.split())
-        trees: list[Tree] = []
-        for first in nodes:
-            tree: list[int] = []
-            _grow(tree, first, nodes)
-            trees.append(tree)
-        return tuple(trees)
+    def tables(self, shared: tuple[int, ...], others: int) -> Tables:
+        """The trees for things whose first features are `shared` and that have so many others."""
+        return _tables(self.text, shared, others)
+
+
+@lru_cache(maxsize=16)
+def _grown(text: str) -> tuple[Tree, ...]:
+    nodes = iter(text.split())
+    trees: list[Tree] = []
+    for first in nodes:
+        tree: list[int] = []
+        _grow(tree, first, nodes)
+        trees.append(tree)
+    return tuple(trees)
 
 
 def _grow(tree: list[int], node: str, nodes: Iterator[str]) -> None:
@@ -45,52 +71,25 @@ def _grow(tree: list[int], node: str, nodes: Iterator[str]) -> None:
     _grow(tree, next(nodes), nodes)
 
 
-class Chances(dict[tuple[int, ...], float]):
-    """The chances of things by their features, each kind of thing looked at once. Mutable.
-
-    Many things have their first features in common: what the trees say of those is worked out once for all of them.
-    """
-
-    def __init__(self, forest: Forest, common: int = 0) -> None:
-        """`common` is how many of the first features many things share."""
-        super().__init__()
-        self._trees, self._common = forest.grown(), common
-        self._given: dict[tuple[int, ...], tuple[int, list[Tree]]] = {}
-
-    def __missing__(self, features: tuple[int, ...]) -> float:
-        """Ask all trees."""
-        first = features[: self._common]
-        given = self._given.get(first)
-        if given is None:
-            given = self._given[first] = self._restricted(first)
-        score, trees = given
-        for tree in trees:
-            place = 0
-            while (feature := tree[place]) >= 0:
-                place = tree[place + 2] if features[feature] <= tree[place + 1] else tree[place + 3]
-            score += tree[place + 1]
-        chance = self[features] = 1.0 / (1.0 + exp(-score / _SCORE))
-        return chance
-
-    def _restricted(self, first: tuple[int, ...]) -> tuple[int, list[Tree]]:
-        """The trees without the splits that the first features decide; those of one leaf as a score."""
-        score, trees = 0, list[Tree]()
-        for tree in self._trees:
-            left: list[int] = []
-            _restrict(tree, 0, first, left)
-            if left[0] == _LEAF:
-                score += left[1]
+@lru_cache(maxsize=4096)
+def _tables(text: str, shared: tuple[int, ...], others: int) -> Tables:
+    count = len(shared)
+    score = 0
+    steps = [[0] * (VALUES + 1) for _ in range(others)]  # by how much a score rises at a value
+    for tree in _grown(text):
+        waiting = [(0, _LEAF, 0, VALUES)]  # node, the feature that was asked, and which of its values come here
+        while waiting:
+            place, asked, first, stop = waiting.pop()
+            while 0 <= (feature := tree[place]) < count:
+                place = tree[place + 2] if shared[feature] <= tree[place + 1] else tree[place + 3]
+            if feature >= 0:
+                assert asked in (_LEAF, feature), "a tree that asks two features that are not shared is no table"
+                middle = min(stop, max(first, tree[place + 1] + 1))
+                waiting += ((tree[place + 2], feature, first, middle), (tree[place + 3], feature, middle, stop))
+            elif asked == _LEAF:
+                score += tree[place + 1]
             else:
-                trees.append(left)
-        return score, trees
-
-
-def _restrict(tree: Tree, place: int, first: tuple[int, ...], into: list[int]) -> None:
-    while 0 <= (feature := tree[place]) < len(first):
-        place = tree[place + 2] if first[feature] <= tree[place + 1] else tree[place + 3]
-    at = len(into)
-    into += (feature, tree[place + 1], at + _NODE, 0)
-    if feature >= 0:
-        _restrict(tree, tree[place + 2], first, into)
-        into[at + 3] = len(into)
-        _restrict(tree, tree[place + 3], first, into)
+                row = steps[asked - count]
+                row[first] += tree[place + 1]
+                row[stop] -= tree[place + 1]
+    return Tables(score, tuple(tuple(accumulate(row[:VALUES])) for row in steps))

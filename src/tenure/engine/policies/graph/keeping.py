@@ -3,31 +3,35 @@
 A line is worth what it names that nothing kept names yet, and the chance that it is wanted to the letter; the best for each token is kept first.
 A name can also stay alone, in the list of names of its text. n log n in the lines.
 
-The chances are two forests, learned from recorded sessions: `python bench/learn.py FOLDER` learns them, writes them, and says how they do on sources
+The chances are three forests, learned from recorded sessions: `python bench/learn.py FOLDER` learns them, writes them, and says how they do on sources
 that were left out.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from heapq import heappop, heappush
+from itertools import accumulate, chain
 from typing import Final
 
 from msgspec import Struct
 
-from tenure.engine.policies.graph.forest import Chances, Forest
-from tenure.engine.policies.graph.sight import COMMON, LONGEST, NOTE, PieceKind, Sight, TextPiece
-from tenure.engine.record.index import NONE
+from tenure.engine.policies.graph.forest import Forest
+from tenure.engine.policies.graph.sight import LONGEST, NOTE, PieceKind, Sight, TextPiece
 
 
 class ModelWeights(Struct, frozen=True, kw_only=True):
-    """What was learned of names and of lines."""
+    """What was learned of names, of lines, and of lines that an edit has to find."""
 
     anchor: Forest
     line: Forest
+    edit: Forest
 
 
 WHOLE: Final = 0.85  # of a text's tokens: if so much of it is worth keeping, it stays as it is
 _SMOOTH: Final = 1  # lines on each side: what is wanted to the letter stands together
-_CHUNK: Final = 12  # lines
+_REACH: Final = 12  # lines: what an edit has to find is longer than one
+EDITS: Final = 1.0  # needs that an edit counts for that no longer finds its text
+_CHUNK: Final = 16  # lines
+_TOO_LARGE: Final = 64  # parts that do not fit, after which no other is tried
 _LOOSE: Final = frozenset({PieceKind.COMMAND, PieceKind.SEARCH, PieceKind.LISTING})
 _NUMBERING: Final = "0123456789→|\t: "
 _NAME_TOKENS: Final = 0.3  # for each character of a name in a list
@@ -58,21 +62,33 @@ class Keeping:
     def __init__(self, sight: Sight, weights: ModelWeights, nearness: Callable[[TextPiece], float] = lambda _: 1.0) -> None:
         """`nearness` multiplies what is expected of a piece."""
         self.sight = sight
+        self._weights = weights
         self._nearness = [nearness(piece) for piece in sight.pieces]
-        anchors, self._lines_chances = Chances(weights.anchor), Chances(weights.line, COMMON)
-        self._worth = {
-            name: anchors[features] * self._nearness[sight.mentions[name].piece] for name, features in sight.anchor_features()
-        }
+        self._worth: dict[str, float] = {}
+        for head, names, columns in sight.names():
+            chances = weights.anchor.tables(head, len(columns)).chances(columns)
+            near = self._nearness[sight.mentions[names[0]].piece]
+            self._worth.update(zip(names, [chance * near for chance in chances], strict=True))
         self._items: list[_Item] = []
         self.losses: list[float] = []  # of each piece, per token: what is expected to be asked of it
         for number, piece in enumerate(sight.pieces):
-            items = [*self._lines(number, piece), *self._names(number, piece)]
-            self._items += items
-            worth = sum(item.verbatim for item in items) + sum(self._worth.get(name, 0.0) for name in _named(piece))
+            named = [name for name in dict.fromkeys([*piece.names, *piece.facts.counts]) if name in self._worth]
+            lines = self._lines(number, piece)
+            self._items += lines
+            if not piece.is_call:
+                self._items += [
+                    _Item(piece=number, start=0, stop=0, names=(name,), verbatim=0.0, tokens=1 + len(name) * _NAME_TOKENS)
+                    for name in named
+                    if len(name) <= LONGEST
+                ]
+            worth = sum([item.verbatim for item in lines]) + sum([self._worth[name] for name in named])
             self.losses.append(worth / max(1, piece.weight))
         nothing = set[str]()
         self._values = [-self._value(item, nothing) for item in self._items]  # while nothing is kept
         self._best = sorted(range(len(self._items)), key=self._values.__getitem__)
+        self._ranked_of: Sequence[int] = ()  # the pieces that were asked about last
+        self._ranked: list[_Item] = []
+        self._rest: Iterator[_Item] = iter(())
 
     def worth_of(self, name: str) -> float:
         """What is expected to be asked of a name that stands only in what may go."""
@@ -81,84 +97,95 @@ class Keeping:
     def choose(self, room: float, pieces: Sequence[int]) -> dict[int, KeptParts]:
         """What stays of the pieces of those numbers within `room` tokens, placeholders apart. Those of which nothing stays are in it too."""
         kept = {number: KeptParts(set(), []) for number in pieces}
-        said: set[str] = set()
-        again: list[tuple[float, int]] = []  # a part of whose worth was kept meanwhile: a heap
-        first = iter(number for number in self._best if self._items[number].piece in kept)
-        number = next(first, NONE)
-        while room > 0 and (again or number != NONE):
-            if again and (number == NONE or again[0] < (self._values[number], number)):
-                value, at = heappop(again)
-                is_first = False
-            else:
-                value, at, number, is_first = self._values[number], number, next(first, NONE), True
-            item = self._items[at]
+        if self._ranked_of != pieces:
+            self._ranked_of, self._ranked, self._rest = pieces, [], self._ranking(kept.keys())
+        too_large = 0
+        for item in chain(self._ranked, self._further()):
+            if too_large == _TOO_LARGE or room <= 0:
+                break
             if item.tokens > room:
-                continue  # and there will never be more
-            if not is_first or not said.isdisjoint(item.names):
-                now = -self._value(item, said)
-                if now > value + 1e-12:
-                    if now < 0:
-                        heappush(again, (now, at))
-                    continue
+                too_large += 1
+                continue
             room -= item.tokens
-            said.update(item.names)
             if item.stop:
                 kept[item.piece].lines.update(range(item.start, item.stop))
             else:
                 kept[item.piece].names += item.names
         return kept
 
+    def _further(self) -> Iterator[_Item]:
+        """What was not ranked yet."""
+        for item in self._rest:
+            self._ranked.append(item)
+            yield item
+
+    def _ranking(self, pieces: Collection[int]) -> Iterator[_Item]:
+        """What is worth most for each token first, given all that came before it."""
+        said: set[str] = set()
+        again: list[tuple[float, int]] = []  # a part of whose worth was kept meanwhile: a heap
+        values, items = self._values, self._items
+        for number in self._best:
+            if items[number].piece not in pieces:
+                continue
+            while again and again[0][0] < values[number]:
+                yield from self._once_more(heappop(again), said, again)
+            yield from self._once_more((values[number], number), said, again)
+        while again:
+            yield from self._once_more(heappop(again), said, again)
+
+    def _once_more(self, ranked: tuple[float, int], said: set[str], again: list[tuple[float, int]]) -> Iterator[_Item]:
+        """A part, unless it is worth less by now: then it waits."""
+        value, number = ranked
+        item = self._items[number]
+        if item.names:
+            now = value if said.isdisjoint(item.names) else -self._value(item, said)
+            if now > value + 1e-12:
+                if now < 0:
+                    heappush(again, (now, number))
+                return
+            said.update(item.names)
+        yield item
+
     def _value(self, item: _Item, said: set[str]) -> float:
         """For each token."""
-        fresh = [self._worth.get(name, 0.0) for name in item.names if name not in said]
-        return (item.verbatim + sum(fresh)) / item.tokens
+        if not item.names:
+            return item.verbatim / item.tokens
+        worth = self._worth
+        return (item.verbatim + sum([worth[name] for name in item.names if name not in said])) / item.tokens
 
     def _lines(self, number: int, piece: TextPiece) -> list[_Item]:
         near = self._nearness[number]
-        chances = [self._lines_chances[features] * near for features in self.sight.line_features(piece)]
-        means = _means(chances)
+        needs, edits = (list(accumulate(each, initial=0.0)) for each in expected(self._weights, *self.sight.lines(number)))
         of_names = sum(len(name) for name in piece.names) * _NAME_TOKENS + (NOTE if piece.note else 0)
-        characters = sum(len(line) + 1 for line in piece.lines)
-        scale = max(0.05, (piece.weight - of_names) / max(1, characters))  # tokens of a character here
-        items: list[_Item] = []
-        for start, stop in _chunks(piece):
-            names = dict.fromkeys(name for said in piece.said[start:stop] for name in said if name in self._worth)
-            items.append(
-                _Item(
-                    piece=number,
-                    start=start,
-                    stop=stop,
-                    names=tuple(names),
-                    verbatim=(sum(chances[start:stop]) + sum(means[start:stop])) / 2,
-                    tokens=max(1.0, sum(map(len, piece.lines[start:stop])) + stop - start) * scale,
-                )
-            )
-        return items
-
-    def _names(self, number: int, piece: TextPiece) -> list[_Item]:
-        if piece.is_call:
-            return []
+        sizes = list(accumulate([len(line) + 1 for line in piece.lines], initial=0))
+        scale = max(0.05, (piece.weight - of_names) / max(1, sizes[-1]))  # tokens of a character here
+        reach = 0 if piece.kind in _LOOSE else _REACH
+        said, worth = piece.facts.said, self._worth
         return [
-            _Item(piece=number, start=0, stop=0, names=(name,), verbatim=0.0, tokens=1 + len(name) * _NAME_TOKENS)
-            for name in _named(piece)
-            if name in self._worth and len(name) <= LONGEST
+            _Item(
+                piece=number,
+                start=start,
+                stop=stop,
+                names=tuple({name: None for names in said[start:stop] for name in names if name in worth}),
+                verbatim=near * (_level(needs, start, stop, _SMOOTH) + _level(edits, start, stop, reach)),
+                tokens=max(1.0, (sizes[stop] - sizes[start]) * scale),
+            )
+            for start, stop in _chunks(piece)
         ]
 
 
-def _named(piece: TextPiece) -> list[str]:
-    return list(dict.fromkeys([*piece.names, *(name for said in piece.said for name in said)]))
+def expected(weights: ModelWeights, head: tuple[int, ...], columns: Sequence[Sequence[int]]) -> tuple[list[float], list[float]]:
+    """Of each line the needs that are expected of it, and those for an edit that has to find it."""
+    others = len(columns)
+    edits = weights.edit.tables(head, others).chances(columns)
+    return weights.line.tables(head, others).chances(columns), [EDITS * chance for chance in edits]
 
 
-def _means(values: Sequence[float]) -> list[float]:
-    """Of each value and its neighbours. Linear."""
-    sums = [0.0]
-    for value in values:
-        sums.append(sums[-1] + value)
-    means: list[float] = []
-    for place in range(len(values)):
-        start, stop = max(0, place - _SMOOTH), min(len(values), place + _SMOOTH + 1)
-        means.append((sums[stop] - sums[start]) / (2 * _SMOOTH + 1))
-    return means
+def _level(sums: Sequence[float], start: int, stop: int, reach: int) -> float:
+    """What lines are expected to be asked for, half of it by what those around are. `sums` are of all lines before each."""
+    first, last = max(0, start - reach), min(len(sums) - 1, stop + reach)
+    around = (sums[last] - sums[first]) / (last - first)
+    return (sums[stop] - sums[start] + around * (stop - start)) / 2
 
 
 def _chunks(piece: TextPiece) -> Iterator[tuple[int, int]]:

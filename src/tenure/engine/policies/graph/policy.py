@@ -13,7 +13,8 @@ from tenure.engine.meter.tokens import FRAMING
 from tenure.engine.policies.cwl import CwlInferred
 from tenure.engine.policies.graph.keeping import WHOLE, Keeping, KeptParts, ModelWeights
 from tenure.engine.policies.graph.learned import LEARNED
-from tenure.engine.policies.graph.sight import NAMES, PieceKind, Sight, TextPiece, listed, with_fields, with_gaps
+from tenure.engine.policies.graph.sight import NAMES, PieceKind, Sight, TextPiece, with_fields, with_gaps
+from tenure.engine.policies.graph.texts import listed
 from tenure.engine.policies.placeholder import hint
 from tenure.engine.policies.policy import Conduct
 from tenure.engine.policies.situation import Situation
@@ -24,6 +25,7 @@ from tenure.engine.record.tools import ToolKind
 from tenure.engine.view.action import Action, Level, Shorten, Strip
 
 TRIES: Final = 4  # at meeting a goal to the token
+CLOSE: Final = 0.015  # of a goal: not worth another try
 SHARES: Final = (0.4, 0.1)  # of the results' tokens, where no goal is known
 SKELETON: Final = 0.8  # of what room there is: what calls, words and placeholders may take before whole steps go
 
@@ -137,7 +139,7 @@ class _GraphPass:
                 break
             texts = self._texts(self._keeping.choose(room, pieces))
             over = sum(self._shown(number, texts) - self._least(number) for number in pieces) - wanted
-            if -0.01 * goal <= over <= 0:
+            if -CLOSE * goal <= over <= 0:
                 break
             room -= over * (1.05 if over > 0 else 0.9)
         yield from self._shortened(texts)
@@ -196,7 +198,7 @@ class _GraphPass:
             return ""
         if piece.is_call:
             return self._arguments(piece, stays)
-        said = set(chain.from_iterable(piece.said[number] for number in stays))
+        said = set(chain.from_iterable(piece.facts.said[number] for number in stays))
         names = listed(name for name in kept.names if name not in said)
         return "\n".join([piece.note or self._note(piece), *([f"{NAMES}{names}]"] if names else []), *with_gaps(piece, stays)])
 

@@ -1,20 +1,21 @@
 """What a view holds, read once: the texts of which a part may stay, and what they alone name.
 
-One pass over the texts of the view. What was shortened before is read as it is shown, never again from the record. An anchor is a string whose form
-could be told apart later; how likely it is to be asked for is learned. The harm detector has an extractor of its own.
+One pass over the texts of the view; what a text says by itself is remembered (texts.py). What was shortened before is read as it is shown, never again
+from the record. How likely an anchor is to be asked for is learned.
 """
 
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
-from itertools import chain, pairwise
+from functools import lru_cache
 from typing import Any, Final, cast
 
 import msgspec
 from msgspec import Struct
 
+from tenure.engine.policies.graph.texts import OF_CALL, TextFacts, facts_of, form_of, unlisted
 from tenure.engine.policies.placeholder import is_note
 from tenure.engine.policies.situation import Situation
 from tenure.engine.record.entry import At, Origin
@@ -23,76 +24,6 @@ from tenure.engine.record.objects import tool_name
 from tenure.engine.record.tools import ACTS, Act, ToolKind, is_virtual
 
 LONGEST: Final = 80  # characters of a name that a list of names may hold
-
-# Paths, dotted and joined names, names with capitals inside, ids and larger numbers.
-_ANCHOR: Final = re.compile(r"[A-Za-z0-9_][\w./:@~-]{2,199}")
-_TOKEN: Final = re.compile(r"\n|[A-Za-z0-9_][\w./:@~-]{2,199}")
-_TELLING: Final = re.compile(r"[/_.:@]|[a-z][A-Z]|\d{3}")
-_FILE: Final = re.compile(r"(?<![\w.-])[\w-][\w.-]{0,119}\.[A-Za-z]\w{0,5}\b")  # tried once in each run, and bounded
-_ENDS: Final = ".:-/"
-
-
-def anchors(text: str) -> Iterator[str]:
-    """The strings of a text that can be told apart later, as often as they stand in it."""
-    return (found.rstrip(_ENDS) for found in _ANCHOR.findall(text) if _TELLING.search(found))
-
-
-class Anchors(dict[str, str]):
-    """The anchors of many texts that name much the same: each candidate is looked at once. Mutable: candidate -> anchor, empty for none."""
-
-    def __missing__(self, found: str) -> str:
-        """Look at a new one."""
-        name = self[found] = next(anchors(found), "")
-        return name
-
-    def of(self, text: str) -> list[str]:
-        """What `anchors` gives."""
-        return [name for found in _ANCHOR.findall(text) if (name := self[found])]
-
-    def by_line(self, text: str) -> list[tuple[str, ...]]:
-        """What `anchors` gives of each line."""
-        lines: list[tuple[str, ...]] = []
-        names: list[str] = []
-        for found in _TOKEN.findall(text):
-            if found == "\n":
-                lines.append(tuple(names))
-                names = []
-            elif name := self[found]:
-                names.append(name)
-        lines.append(tuple(names))
-        return lines
-
-
-def files(text: str) -> Iterator[str]:
-    """Names of files, without their folders."""
-    return iter(_FILE.findall(text))
-
-
-def listed(names: Iterable[str]) -> str:
-    """Names in as few characters as there are: plain ones first, then the files of each folder behind it."""
-    plain: list[str] = []
-    folders: dict[str, list[str]] = {}
-    for name in names:
-        folder, _, last = name.rpartition("/")
-        if folder and last:
-            folders.setdefault(folder, []).append(last)
-        else:
-            plain.append(name)
-    alone = [f"{folder}/{lasts[0]}" for folder, lasts in folders.items() if len(lasts) == 1]
-    shared = [f"{folder}/: {' '.join(lasts)}" for folder, lasts in folders.items() if len(lasts) > 1]
-    return " ".join([*plain, *alone, *shared])
-
-
-def unlisted(text: str) -> Iterator[str]:
-    """The names that `listed` put together."""
-    folder = ""
-    for word in text.split():
-        if word.endswith("/:"):
-            folder = word[:-1]
-        else:
-            yield folder + word
-
-
 NOTE: Final = 48  # tokens of a placeholder, about
 LEAST: Final = 80  # tokens: less is not worth shortening
 AGAIN: Final = 160  # tokens of what was shortened before
@@ -100,18 +31,7 @@ LONG_ARGUMENT: Final = 200  # characters of an argument of which a part may stay
 NAMES: Final = "[names in it: "
 
 _GAP: Final = re.compile(r"\[… (\d{1,9})(?:-(\d{1,9}))?\]")
-_DEFINES: Final = re.compile(
-    r"\s*(?:\d+[\t→|: ]+)?\s*(?:(?:export|public|private|protected|static|async|pub|default|abstract) )*"
-    r"(?:def|class|func|function|interface|type|const|let|var|struct|enum|trait|impl|fn|module|package)\b"
-)
-_IMPORTS: Final = re.compile(r"\s*(?:\d+[\t→|: ]+)?\s*(?:import|from|use|require|#include)\b")
-_FAILURES: Final = ("error", "fail", "panic", "exception", "traceback", "warning", "✗")
-_REMARKS: Final = re.compile(r"\s*(?:\d+[\t→|: ]+)?\s*(?:#|//|/?\*|--|<!--|\"\"\")")
-_NUMBERED: Final = re.compile(r"\s*\d+(?:→|\t|\| ?|: ?)")
-_START: Final = 160  # characters of a line in which it says that it defines something
 NEAR_LINES: Final = 4  # lines
-_TELLING_LINE: Final = 15  # characters of a line that is no other's by accident
-_OF_CALL: Final = 300  # characters of a call's arguments in which the file stands that it changes
 _NEWEST: Final = 8  # calls
 NEVER: Final = 12  # the bucket of what never happened
 
@@ -165,12 +85,17 @@ class TextPiece(Struct, frozen=True, kw_only=True):
     least: int  # tokens, when nothing of it stays
     note: str  # of what was shortened before; empty while it is whole
     names: tuple[str, ...]
-    lines: tuple[str, ...]
+    facts: TextFacts
     numbers: Sequence[int]  # of each line, in the text as it was once, from 1
-    said: Sequence[tuple[str, ...]]  # what each line names
     fields: tuple[tuple[str, int], ...] = ()  # of a call: the arguments that the lines are of, each with its number of lines
     step: int
     file: str = ""
+    is_part: bool = False  # of a file
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """As they are shown."""
+        return self.facts.lines
 
     @property
     def is_call(self) -> bool:
@@ -198,42 +123,48 @@ class _Text(Struct, frozen=True):
 
 
 # Counts and ages are bit lengths: 0, 1, 2 to 3, 4 to 7, 8 to 15 and so on. Ages are in steps of the agent.
-ANCHOR_FEATURES: Final = (
-    "stands",  # how often, in what may go
-    "pieces",  # that hold it
-    "kind",  # of the newest that holds it
-    "age",
-    "quiet",
-    "edits",
-    "length",
-    "form",
-    "depth",  # folders of a path
-    "near",  # steps since a later step named something else on its lines
-    "turns",
-    "defined",
-)
-COMMON: Final = 10  # of LINE_FEATURES: the first, which the lines of a text share
-LINE_FEATURES: Final = (
+OF_PIECE: Final = (
     "kind",
     "age",
     "quiet",  # steps since its file was last spoken of
     "edits",  # of its file
     "edited",  # steps since the last of them
-    "newer",  # reads of the file that are newer
+    "newer",  # quarters of its lines that stand in a newer text too
     "turns",  # of a person since
     "size",  # lines
     "stack",  # other files spoken of since its own was
     "phase",  # changes made in the newest steps
+    "habit",  # eighths of all calls that change something
+    "part",  # whether its call asked for a part of a file
+)
+OF_NAME: Final = (0, 1, 2, 3, 6)  # of OF_PIECE: those that matter to a name
+ANCHOR_FEATURES: Final = (
+    *(OF_PIECE[place] for place in OF_NAME),  # of the newest that holds it
+    "stands",  # how often, in what may go
+    "pieces",  # that hold it
+    "length",
+    "form",
+    "depth",  # folders of a path
+    "near",  # steps since a later step named something else on its lines
+    "defined",
+)
+LINE_FEATURES: Final = (
+    *OF_PIECE,
     "length",
     "indent",
     "near",  # lines up to the next that the agent wrote
-    "copies",
+    "copies",  # 1: stands in an older text too, 2: in a newer one
     "used",  # steps since a later step named something that it names
     "around",  # the same of its neighbours
     "names",
     "shape",  # of the line: defines, imports, fails, remarks
     "place",  # in the text
 )
+
+
+LineRows = tuple[
+    tuple[int, ...], Sequence[Sequence[int]]
+]  # what lines have in common, and a column for each of their other features
 
 
 class Sight:
@@ -247,83 +178,89 @@ class Sight:
         self._used: dict[str, int] = {}  # the newest step that named an anchor
         self._spoken: dict[str, list[int]] = {}  # the steps that named a file
         self._edits: dict[str, list[int]] = {}  # the steps that changed a file
-        self._reads: dict[str, list[int]] = {}  # the steps that read it
         self._written: set[str] = set()  # lines that the agent wrote
         self._copies: Counter[str] = Counter()
-        self._anchors = Anchors()
+        self._newest: dict[str, int] = {}  # the newest piece that holds a line
         self._now = len(situation.index.steps)
-        self._phase = min(sum(span.kind is ToolKind.DURABLE for span in situation.index.spans[-_NEWEST:]), 7)
+        spans = situation.index.spans
+        self._phase = min(_changes(spans[-_NEWEST:]), 7)
+        self._habit = 8 * _changes(spans) // max(1, len(spans))
         waiting = list(self._first_pass())
         self._last_spoken = sorted(steps[-1] for steps in self._spoken.values())
         for text in waiting:
             self._take(text)
-        for name in [name for name in self.mentions if name in self._shown]:
+        for name in self.mentions.keys() & self._shown:
             del self.mentions[name]
+        self._uses = [self._uses_of(piece) for piece in self.pieces]
+        self._heads = [self._head(number, piece) for number, piece in enumerate(self.pieces)]
 
-    def anchor_features(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Of each name that stands only in what may go, as ANCHOR_FEATURES has them."""
-        heads = [self._head(piece) for piece in self.pieces]
+    def names(self) -> Iterator[tuple[tuple[int, ...], list[str], Sequence[Sequence[int]]]]:
+        """The names that stand only in what may go, by the newest piece that holds them: the features of that, the names, and a column for each other feature."""
         near: dict[str, int] = {}
-        defined: set[str] = set()
-        used = self._used.get
-        for piece in self.pieces:
-            for line, said in zip(piece.lines, piece.said, strict=True):
-                if not said:
-                    continue
-                newest = max([used(name, -1) for name in said])
-                if newest > piece.step:
-                    for name in said:
-                        if near.get(name, -1) < newest:
-                            near[name] = newest
-                if _DEFINES.match(line, 0, _START):
-                    defined.update(said)
+        for piece, uses in zip(self.pieces, self._uses, strict=True):
+            if uses is not None:
+                for newest, said in zip(uses, piece.facts.said, strict=True):
+                    if newest > piece.step:
+                        for name in said:
+                            if near.get(name, -1) < newest:
+                                near[name] = newest
+        defined = set[str]().union(*(piece.facts.defined for piece in self.pieces))
+        held: list[list[str]] = [[] for _ in self.pieces]
         for name, mention in self.mentions.items():
-            kind, age, quiet, edits, _, _, turns, *_ = heads[mention.piece]
-            yield (
-                name,
-                (
-                    min(mention.stands.bit_length(), 6),
-                    min(mention.pieces.bit_length(), 4),
-                    kind,
-                    age,
-                    quiet,
-                    edits,
-                    min(len(name) // 4, 12),
-                    _form(name),
-                    min(name.count("/"), 6),
-                    (self._now - near[name]).bit_length() if name in near else NEVER,
-                    turns,
-                    name in defined,
-                ),
-            )
+            held[mention.piece].append(name)
+        for head, names in zip(self._heads, held, strict=True):
+            if not names:
+                continue
+            mentions = [self.mentions[name] for name in names]
+            columns = [
+                tuple([min(mention.stands.bit_length(), 6) for mention in mentions]),
+                tuple([min(mention.pieces.bit_length(), 4) for mention in mentions]),
+                *zip(*map(form_of, names), strict=True),
+                tuple([(self._now - near[name]).bit_length() if name in near else NEVER for name in names]),
+                tuple([name in defined for name in names]),
+            ]
+            yield tuple([head[place] for place in OF_NAME]), names, columns
 
-    def line_features(self, piece: TextPiece) -> Iterator[tuple[int, ...]]:
-        """Of each line, as LINE_FEATURES has them."""
-        head = self._head(piece)
-        bares = [line.strip() for line in piece.lines]
-        near = _distances([bare in self._written for bare in bares])
-        step, now, used, count = piece.step, self._now, self._used.get, len(bares)
-        uses = [max([used(name, -1) for name in said], default=-1) for said in piece.said]
-        recent = [(now - newest).bit_length() if newest > step else NEVER for newest in uses]
-        for number, (line, bare, said) in enumerate(zip(piece.lines, bares, piece.said, strict=True)):
-            start = max(0, number - 3)
-            yield (
-                *head,
-                min(len(bare) // 8, 16),
-                min(len(line) - len(line.lstrip()), 24) // 2,
-                near[number],
-                min(self._copies[bare].bit_length(), 4),
-                recent[number],
-                min(recent[start : number + 4]),
-                min(len(said), 5),
-                _shape(line),
-                min(number.bit_length(), (count - number).bit_length() + 4, 10),
-            )
+    def lines(self, number: int) -> LineRows:
+        """The features of a piece, and a column for each other feature of its lines, as LINE_FEATURES has them."""
+        piece, uses = self.pieces[number], self._uses[number]
+        facts, step, now, count = piece.facts, piece.step, self._now, len(piece.lines)
+        recent = around = _constant(NEVER, count)
+        if uses is not None:
+            recent = [(now - newest).bit_length() if newest > step else NEVER for newest in uses]
+            around = [min(recent[max(0, place - 3) : place + 4]) for place in range(count)]
+        copies, last = self._copies, self._newest
+        columns: list[Sequence[int]] = [
+            facts.lengths,
+            facts.indents,
+            self._near(facts, count),
+            [0 if copies[bare] == 1 else 1 if last[bare] == number else 2 for bare in facts.bare],
+            recent,
+            around,
+            facts.named,
+            facts.shapes,
+            _places(count),
+        ]
+        return self._heads[number], columns
 
-    def _head(self, piece: TextPiece) -> tuple[int, ...]:
+    def _near(self, facts: TextFacts, count: int) -> Sequence[int]:
+        written = self._written
+        if written.isdisjoint(facts.bare):
+            return _constant(NEAR_LINES, count)
+        return _distances([bare in written for bare in facts.bare])
+
+    def _uses_of(self, piece: TextPiece) -> list[int] | None:
+        """The newest step that named something of each line; None when no step did since the piece came."""
+        used, step = self._used.get, piece.step
+        if all(used(name, -1) <= step for name in piece.facts.counts):
+            return None
+        return [max([used(name, -1) for name in said], default=-1) for said in piece.facts.said]
+
+    def _head(self, number: int, piece: TextPiece) -> tuple[int, ...]:
         """What the lines of a piece have in common."""
         now, step, file = self._now, piece.step, piece.file
-        spoken, edits, reads = (each.get(file, ()) if file else () for each in (self._spoken, self._edits, self._reads))
+        spoken, edits = (each.get(file, ()) if file else () for each in (self._spoken, self._edits))
+        telling, newest = piece.facts.telling, self._newest
         turns, last = len(self.situation.index.turns), spoken[-1] if spoken else 0
         return (
             int(piece.kind),
@@ -331,11 +268,13 @@ class Sight:
             (now - max(last, step)).bit_length(),
             min(len(edits), 7).bit_length(),
             (now - edits[-1]).bit_length() if edits else NEVER,
-            min(len(reads) - bisect_right(reads, step), 3),
+            4 * sum([newest[bare] > number for bare in telling]) // max(1, len(telling)),
             min(turns - self.situation.index.block(piece.at).turn, 7).bit_length(),
             len(piece.lines).bit_length(),
             (len(self._last_spoken) - bisect_right(self._last_spoken, max(last, step))).bit_length(),
             self._phase,
+            self._habit,
+            piece.is_part,
         )
 
     def _first_pass(self) -> Iterator[_Text]:
@@ -344,49 +283,46 @@ class Sight:
         for row in situation.view.rows():
             instead = dict(row.replaced)
             entry = situation.read(row.entry)
-            facts_of = index.entries[row.entry]
-            signed = any(facts_of.blocks[number].signed and not situation.is_free((row.entry, number)) for number in row.blocks)
+            entry_facts = index.entries[row.entry]
+            signed = any(
+                entry_facts.blocks[number].signed and not situation.is_free((row.entry, number)) for number in row.blocks
+            )
             for number in row.blocks:
-                at, facts = (row.entry, number), facts_of.blocks[number]
+                at, facts = (row.entry, number), entry_facts.blocks[number]
                 if facts.kind == "thinking":
                     continue
                 shown = instead.get(number)
                 text = entry.blocks[number].text if shown is None else shown.text
                 is_models = facts.origin is Origin.MODEL
                 if is_models:
-                    self._heard(facts, text, facts_of.step)
+                    self._heard(facts, text, entry_facts.step)
                 waiting = None
                 if self._may(at, facts, text, shown is not None) and not (is_models and signed):
-                    waiting = _Text(at, facts, text, facts_of.step, shown is not None)
+                    waiting = _Text(at, facts, text, entry_facts.step, shown is not None)
                     if facts.kind == "tool_call":
                         waiting = _with_fields(waiting)
                 if waiting is not None:
                     yield waiting
                     if waiting.fields:
-                        text = text[:_OF_CALL]
+                        text = text[:OF_CALL]
                     else:
                         continue
-                self._shown.update(self._anchors.of(text))
+                self._shown |= facts_of(text).names
         for insert in situation.view.inserts:
-            self._shown.update(self._anchors.of(insert.text))
+            self._shown |= facts_of(insert.text).names
 
     def _heard(self, facts: BlockFacts, text: str, step: int) -> None:
         """What the agent itself said or called."""
-        self._used.update(dict.fromkeys(self._anchors.of(text), step))
-        named = set(files(text))
-        for name in named:
+        facts_of_text = facts_of(text)
+        self._used.update(dict.fromkeys(facts_of_text.names, step))
+        for name in facts_of_text.files:
             self._spoken.setdefault(name, []).append(step)
         if facts.kind != "tool_call":
             return
         span = self.situation.index.spans[facts.span]
-        if span.kind is ToolKind.DURABLE:
-            for name in set(files(text[:_OF_CALL])):
-                self._edits.setdefault(name, []).append(step)
-        elif ACTS.get(tool_name(span.tool)) is Act.READ:
-            for name in set(files(text[:_OF_CALL])):
-                self._reads.setdefault(name, []).append(step)
-        plain = text.replace("\\n", "\n").replace('\\"', '"').replace("\\t", "\t")
-        self._written |= {line for raw in plain.split("\n") if len(line := raw.strip()) > _TELLING_LINE}
+        if facts_of_text.file and span.kind is ToolKind.DURABLE:
+            self._edits.setdefault(facts_of_text.file, []).append(step)
+        self._written |= facts_of_text.written
 
     def _may(self, at: At, facts: BlockFacts, text: str, is_replaced: bool) -> bool:
         """Whether a part of a block may stay while the rest goes."""
@@ -400,6 +336,7 @@ class Sight:
     def _take(self, waiting: _Text) -> None:
         index, facts = self.situation.index, waiting.facts
         span = index.spans[facts.span] if facts.span != NONE else None
+        call = facts_of(self.situation.read(span.call[0]).blocks[span.call[1]].text) if span else None
         text = waiting.text
         note, names = "", ()
         fields: tuple[tuple[str, int], ...] = ()
@@ -408,8 +345,8 @@ class Sight:
             fields = tuple((name, value.count("\n") + 1) for name, value in waiting.fields)
         elif waiting.is_replaced:
             note, names, text = _parted(text)
-        lines, numbers = _numbered(text) if note else (tuple(text.split("\n")), range(1, text.count("\n") + 2))
-        said = self._anchors.by_line("\n".join(lines)) if lines else []
+        lines, numbers = _numbered(text) if note else ((), range(1, text.count("\n") + 2))
+        facts_of_text = facts_of("\n".join(lines) if note else text)
         weight = self.situation.view.weight(*waiting.at)
         rest = weight * (1 - len(text) / max(1, len(waiting.text))) if fields else 0
         number = len(self.pieces)
@@ -423,22 +360,28 @@ class Sight:
                 least=min(weight, NOTE + max(0, int(rest))),
                 note=note,
                 names=names,
-                lines=lines,
+                facts=facts_of_text,
                 numbers=numbers,
-                said=said,
                 fields=fields,
                 step=waiting.step,
-                file=next(files(span.cue), "") if span else "",
+                file=call.file if call else "",
+                is_part=call is not None and call.is_part,
             )
         )
-        self._copies.update([line.strip() for line in lines])
-        for name, stands in Counter(chain(names, *said)).items():
+        self._copies.update(facts_of_text.bare)
+        self._newest.update(dict.fromkeys(facts_of_text.bare, number))
+        for name, stands in (facts_of_text.counts + Counter(names) if names else facts_of_text.counts).items():
             mention = self.mentions.get(name)
             if mention is None:
                 mention = self.mentions[name] = Mention()
             mention.stands += stands
             mention.pieces += 1
             mention.piece = number
+
+
+def _changes(spans: Sequence[Span]) -> int:
+    """How many calls change something."""
+    return sum(span.kind is ToolKind.DURABLE for span in spans)
 
 
 def _with_fields(waiting: _Text) -> _Text | None:
@@ -458,38 +401,6 @@ def with_fields(text: str, fields: Mapping[str, str]) -> str:
     """A call's arguments with other texts for some of them."""
     arguments = cast(dict[str, object], msgspec.json.decode(text))
     return msgspec.json.encode({**arguments, **fields}).decode()
-
-
-def _is_camel(name: str) -> bool:
-    """Whether a capital stands behind a small letter."""
-    if name.islower() or name.isupper():
-        return False
-    return any(a.islower() and b.isupper() for a, b in pairwise(name))
-
-
-def _form(name: str) -> int:
-    """What a name looks like, as one number."""
-    if "/" in name:
-        return 6 if "." in name.rpartition("/")[2] else 5
-    if name.isdigit():
-        return 0
-    if name.isupper():
-        return 1
-    if "." in name or ":" in name:
-        return 4 if _FILE.fullmatch(name) else 3
-    return 7 if _is_camel(name) else 2
-
-
-def _shape(line: str) -> int:
-    """What a line is, as one number."""
-    if _DEFINES.match(line, 0, _START):
-        return 3
-    if _IMPORTS.match(line, 0, _START):
-        return 2
-    if _REMARKS.match(line, 0, _START):
-        return 1
-    start = line[:_START].lower()
-    return 4 if any(word in start for word in _FAILURES) else 0
 
 
 def _parted(text: str) -> tuple[str, tuple[str, ...], str]:
@@ -533,6 +444,16 @@ def with_gaps(piece: TextPiece, stays: Sequence[int]) -> Iterator[str]:
 
 def _gap(first: int, last: int) -> str:
     return f"[… {first}]" if first == last else f"[… {first}-{last}]"
+
+
+def _constant(value: int, count: int) -> bytes:
+    return bytes([value]) * count
+
+
+@lru_cache(maxsize=1024)
+def _places(count: int) -> bytes:
+    """How near to its start or its end each line of a text stands."""
+    return bytes([min(number.bit_length(), (count - number).bit_length() + 4, 10) for number in range(count)])
 
 
 def _distances(marks: Sequence[bool]) -> list[int]:

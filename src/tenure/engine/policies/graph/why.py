@@ -11,21 +11,20 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.engine.policies.graph.forest import Chances
-from tenure.engine.policies.graph.keeping import Keeping, ModelWeights
+from tenure.engine.policies.graph.keeping import Keeping, ModelWeights, expected
 from tenure.engine.policies.graph.learned import LEARNED
 from tenure.engine.policies.graph.policy import nearness_of
 from tenure.engine.policies.graph.sight import (
-    COMMON,
     LINE_FEATURES,
     NAMES,
     NEAR_LINES,
     NEVER,
+    LineRows,
     PieceKind,
     Sight,
     TextPiece,
-    unlisted,
 )
+from tenure.engine.policies.graph.texts import unlisted
 from tenure.engine.policies.situation import Situation
 from tenure.engine.policies.work import WorkGraph
 from tenure.engine.record.entry import At
@@ -94,10 +93,9 @@ class _Middle:
     """What the middle line of the view is like, and what sets a text apart from it."""
 
     def __init__(self, sight: Sight, keeping: Keeping, weights: ModelWeights) -> None:
-        self._sight, self._keeping = sight, keeping
-        self._chances = Chances(weights.line, COMMON)
-        self._rows = [features for piece in sight.pieces for features in sight.line_features(piece)]
-        self._features = [sorted(column)[len(column) // 2] for column in zip(*self._rows, strict=True)]
+        self._sight, self._keeping, self._weights = sight, keeping, weights
+        self._rows = [sight.lines(number) for number in range(len(sight.pieces))]
+        self._features = [_middle(self._rows, place) for place in range(len(LINE_FEATURES))]
         self._usual = {name: self._weight(self._rows, features) for name, (features, _) in _REASONS.items()}
         worth = sum(loss * max(1, piece.weight) for loss, piece in zip(keeping.losses, sight.pieces, strict=True))
         self._by_names = _factor(worth, sum(self._named(piece)[1] for piece in sight.pieces))
@@ -105,23 +103,35 @@ class _Middle:
     def reasons(self, number: int) -> tuple[Reason, ...]:
         """Of one text, the weightiest first."""
         piece = self._sight.pieces[number]
-        rows = list(self._sight.line_features(piece))
-        if not rows:
+        if not piece.lines:
             return ()
-        columns: _Columns = dict(zip(LINE_FEATURES, zip(*rows, strict=True), strict=True))
+        row = self._rows[number]
+        columns: _Columns = {name: _values(row, place) for place, name in enumerate(LINE_FEATURES)}
         reasons: list[Reason] = []
         for name, (features, text) in _REASONS.items():
-            weight = self._weight(rows, features) - self._usual[name]
+            weight = self._weight([row], features) - self._usual[name]
             middle = self._features[LINE_FEATURES.index(features[0])]
-            mean = sum(columns[features[0]]) / len(rows)
+            mean = sum(columns[features[0]]) / len(piece.lines)
             reasons.append(Reason(name=name, text=text(piece, columns, mean > middle), weight=weight))
         return tuple(sorted([self._by_name(number), *reasons], key=lambda reason: (-abs(reason.weight), reason.name)))
 
-    def _weight(self, rows: Sequence[tuple[int, ...]], features: Sequence[str]) -> float:
+    def _weight(self, rows: Sequence[LineRows], features: Sequence[str]) -> float:
         """How far the logarithm of the need of lines falls when these features are the middle line's."""
-        places = {LINE_FEATURES.index(each) for each in features}
-        alike = (tuple(self._features[n] if n in places else value for n, value in enumerate(row)) for row in rows)
-        return _log(sum(self._chances[row] for row in rows)) - _log(sum(self._chances[row] for row in alike))
+        places = [LINE_FEATURES.index(each) for each in features]
+        return _log(sum(map(self._need, rows))) - _log(sum(self._need(self._alike(row, places)) for row in rows))
+
+    def _need(self, row: LineRows) -> float:
+        return sum(map(sum, expected(self._weights, *row)))
+
+    def _alike(self, row: LineRows, places: Sequence[int]) -> LineRows:
+        """Lines with the middle line's features at some places."""
+        head, columns = list(row[0]), list(row[1])
+        for place in places:
+            if place < len(head):
+                head[place] = self._features[place]
+            else:
+                columns[place - len(head)] = [self._features[place]] * len(columns[0])
+        return tuple(head), columns
 
     def _by_name(self, number: int) -> Reason:
         """What its names add to its need, beside what names add elsewhere."""
@@ -133,8 +143,20 @@ class _Middle:
 
     def _named(self, piece: TextPiece) -> tuple[int, float]:
         """How many names stand only in what may be shortened, and the need that is expected of them."""
-        names = {*piece.names, *(name for said in piece.said for name in said)} & self._sight.mentions.keys()
+        names = {*piece.names, *piece.facts.counts} & self._sight.mentions.keys()
         return len(names), sum(self._keeping.worth_of(name) for name in sorted(names))
+
+
+def _values(row: LineRows, place: int) -> Sequence[int]:
+    """A feature of each line."""
+    head, columns = row
+    return [head[place]] * len(columns[0]) if place < len(head) else columns[place - len(head)]
+
+
+def _middle(rows: Sequence[LineRows], place: int) -> int:
+    """The middle one of all lines' values of a feature."""
+    values = sorted([value for row in rows for value in _values(row, place)])
+    return values[len(values) // 2] if values else 0
 
 
 def _factor(worth: float, named: float) -> float:
@@ -167,7 +189,12 @@ def _edits(_: TextPiece, columns: _Columns, more: bool) -> str:
 
 
 def _newer(_: TextPiece, columns: _Columns, __: bool) -> str:
-    return f"{_count(int(columns['newer'][0]), 'newer read')} of its file"
+    quarters = columns["newer"][0]
+    return (
+        f"{'all' if quarters == 4 else f'at least {quarters} quarters'} of its lines stand in newer texts"
+        if quarters
+        else "its lines stand in no newer text"
+    )
 
 
 def _stack(_: TextPiece, __: _Columns, more: bool) -> str:
@@ -182,6 +209,14 @@ def _turns(_: TextPiece, columns: _Columns, more: bool) -> str:
 
 def _phase(_: TextPiece, __: _Columns, more: bool) -> str:
     return "the newest calls change files" if more else "the newest calls change little"
+
+
+def _habit(_: TextPiece, __: _Columns, more: bool) -> str:
+    return f"{'many' if more else 'few'} of all calls change files"
+
+
+def _part(piece: TextPiece, _: _Columns, __: bool) -> str:
+    return "a part of a file was asked for" if piece.is_part else "no part of a file was asked for"
 
 
 def _length(piece: TextPiece, _: _Columns, more: bool) -> str:
@@ -251,11 +286,13 @@ _REASONS: Final[Mapping[str, tuple[tuple[str, ...], _Words]]] = MappingProxyType
         "turns": (("turns",), _turns),
         "newer": (("newer",), _newer),
         "phase": (("phase",), _phase),
+        "habit": (("habit",), _habit),
+        "part": (("part",), _part),
         "indent": (("indent",), _indent),
         "size": (("size", "place"), _size),
         "copies": (
             ("copies",),
-            _lines("copies", "{} stand more than once", "each of its lines stands only once", lambda n: n > 1),
+            _lines("copies", "{} stand in other texts too", "none of its lines stands in another text", bool),
         ),
         "used": (
             ("used", "around"),
