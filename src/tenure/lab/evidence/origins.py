@@ -44,6 +44,7 @@ KNOWN: Final[Mapping[str, SourceOrigin]] = MappingProxyType(
         "sliding-window": SourceOrigin("peer", "LangChain trim_messages, Strands"),
         "opencode-prune": SourceOrigin("peer", "anomalyco/opencode, session/compaction.ts"),
         "cline": SourceOrigin("peer", "cline/cline, ContextManager.ts"),
+        "cline-75-50": SourceOrigin("peer", "cline/cline, ContextManager.ts"),
         "clear-tool-uses": SourceOrigin("peer", "Anthropic, clear_tool_uses_20250919"),
         "langchain-clearing": SourceOrigin("peer", "LangChain, ContextEditingMiddleware"),
         "discard-75": SourceOrigin("peer", "DeepSeek-V3.2 report, search agent"),
