@@ -70,7 +70,8 @@ def test_an_edit_does_not_fire_again_each_turn(name: str) -> None:  # langchain-
         n for n, (before, after) in enumerate(zip(agent.bodies, agent.bodies[1:], strict=False)) if not extends(before, after)
     ]
     assert len(broken) == len(agent.context.session.commits)
-    assert len(broken) <= (2 if EVERY[name].conduct.amount != "limit" else 9)
+    most = {"cline-75-50": 3}.get(name, 2)  # it keeps three quarters of the messages, so it comes again sooner
+    assert len(broken) <= (most if EVERY[name].conduct.amount != "limit" else 9)
     gone: set[tuple[int, int]] = set()
     shown: set[tuple[int, int, str]] = set()
     for edit in [edit for commit in agent.context.session.commits for edit in commit.edits]:
