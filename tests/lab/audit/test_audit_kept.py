@@ -149,3 +149,18 @@ def test_sessions_that_cannot_be_read_are_told_and_the_others_are_audited(tmp_pa
     assert "damaged archive" in unread[0].why
     assert "no such file" in unread[2].why
     assert all(each.path and each.why for each in unread)
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="what a process has read is told by Linux")
+def test_a_huge_file_that_is_no_session_is_refused_before_its_digest_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "endless.jsonl"
+    with path.open("wb") as file:
+        file.truncate(4 * 2**30)
+
+    def bytes_read() -> int:
+        return int(Path("/proc/self/io").read_text().split()[1])
+
+    before = bytes_read()
+    (outcome,) = Auditor(ASKED, o200k(), kept=AuditCache(tmp_path / "kept")).each([str(path)], lambda _: None)
+    assert isinstance(outcome, UnreadSession)
+    assert bytes_read() - before < 2**30

@@ -162,6 +162,7 @@ class Auditor:
         return marked(one, marks, self._tokenizer) if marks else one
 
     def _one(self, one: SessionSource, note: Note) -> Audit:
+        next(one.events()[1], None)  # what is no session is refused before all its bytes are read for their digest
         digest = one.sha256()
         kept = self._kept if digest else None  # a store of our own has no bytes to know it by
         if kept is None:
