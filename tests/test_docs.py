@@ -1,5 +1,6 @@
 """The documentation cannot rot: its Python runs, its commands parse, its examples are printed by the code, and its figures are the code's."""
 
+import ast
 import inspect
 import json
 import re
@@ -57,6 +58,7 @@ OTHERS: Final = {"README.md": ROOT / "README.md", **{f"docs/{name}": path for na
 RUNS: Final = re.compile(
     r"<!-- runs in tests/test_docs\.py(?P<served>, against[^>]*)? -->\n```python\n(?P<code>.*?)```", re.DOTALL
 )
+ELSEWHERE: Final = re.compile(r"<!-- runs where the framework is: (?P<example>\S+) -->\n```python\n(?P<code>.*?)```", re.DOTALL)
 EXAMPLE: Final = re.compile(r"(?<=<!-- example: )(?P<name>[^>]*)( -->\n```text\n)(?P<text>.*?)```", re.DOTALL)
 PYTHON: Final = re.compile(r"^```python\n", re.MULTILINE)
 COMMAND: Final = re.compile(r"^    (tenure .*)$", re.MULTILINE)
@@ -137,8 +139,20 @@ def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytes
 
 
 def test_all_python_of_the_docs_is_run() -> None:
-    unmarked = [page for page in PAGES if len(PYTHON.findall(text_of(page))) != len(RUNS.findall(text_of(page)))]
-    assert not unmarked
+    def marked(page: str) -> int:
+        return len(RUNS.findall(text_of(page))) + len(ELSEWHERE.findall(text_of(page)))
+
+    assert not [page for page in PAGES if len(PYTHON.findall(text_of(page))) != marked(page)]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if ELSEWHERE.search(text_of(page))])
+def test_what_a_page_imports_of_ours_is_what_its_example_imports(page: str) -> None:
+    for block in ELSEWHERE.finditer(text_of(page)):
+        compile(block["code"], page, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        example = (ROOT / block["example"]).read_text()
+        ours = re.findall(r"^from (tenure\.adapters\.\w+) import (\w+)", block["code"], re.MULTILINE)
+        assert ours
+        assert all(re.search(rf"^from {module} import .*\b{name}\b", example, re.MULTILINE) for module, name in ours)
 
 
 def test_the_code_of_the_recall_page_brings_back_what_it_says() -> None:

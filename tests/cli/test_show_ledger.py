@@ -53,7 +53,7 @@ def test_a_store_of_an_older_version_is_shown(tmp_path: Path, capsys: pytest.Cap
     path = store_file(tmp_path / "agent.db")
     with sqlite3.connect(path) as old:
         old.executescript(
-            "DROP TABLE client_link; DROP TABLE aside; ALTER TABLE usage DROP COLUMN usd; ALTER TABLE conversation DROP COLUMN terms;"
+            "DROP TABLE client_link; DROP TABLE store_key; DROP TABLE aside; ALTER TABLE usage DROP COLUMN usd; ALTER TABLE conversation DROP COLUMN terms;"
             "ALTER TABLE commit_log DROP COLUMN id; UPDATE tenure_version SET version = 1;"
         )
     assert main(["show", path]) == 0

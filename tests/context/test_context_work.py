@@ -34,7 +34,7 @@ def opened(dialect: str = "anthropic", ceiling: int = 400, policy: str = "graph"
 
 def reads(number: int) -> list[Message]:
     """So many calls, each with its result."""
-    pairs = [[said([use(n)]), user([answer(n, f"text {n} " * 30)])] for n in range(number)]
+    pairs = [[said([use(n)]), user([answer(n, f"text {n} of {number} " * 20)])] for n in range(number)]
     return [user("go"), *(message for pair in pairs for message in pair)]
 
 

@@ -225,6 +225,7 @@ def test_a_hostile_tenant_finds_nothing_of_another() -> None:
                 for _ in range(8):
                     history, calls = step(history)
                     history += results("anthropic", calls, LONG)
+            assert becomes_idle(service)
             (red,) = store.conversations("red")
             before = list(store.entries(red.id))
             assert red.commits

@@ -176,7 +176,7 @@ def test_every_call_upstream_is_a_span_with_its_usage(name: str, provider: str, 
         assert held["server.address"] == "127.0.0.1"
     assert max(span.attributes["tenure.round"] for span in found) >= 1
     assert found[-1].attributes["tenure.changed"] is True
-    assert found[-1].attributes["tenure.commits"] == only.commits
+    assert only.commits - 1 <= found[-1].attributes["tenure.commits"] <= only.commits  # one may be decided behind the last reply
     assert "value of item" not in json.dumps([dict(span.attributes) for span in found])
 
 

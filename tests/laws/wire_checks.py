@@ -117,7 +117,8 @@ def _anthropic_faults(body: Mapping[str, Any], messages: Sequence[Mapping[str, A
         if part.get("type") in ("thinking", "redacted_thinking") or part.get("text") == "":
             yield f"a marker stands on {part.get('type')} {part.get('text')!r}"
     places = [n for n, message in enumerate(messages) if markers(message)]
-    yield from (f"a marker stands on the system's message {n}" for n in places if messages[n]["role"] == "system")
+    silent = {n for n, (role, items) in enumerate(shown) if role == "system" and all(item[0] == "other" for item in items)}
+    yield from (f"a marker stands on the system's message {n}, which says nothing" for n in places if n in silent)
 
 
 def _chat_faults(messages: Sequence[Mapping[str, Any]], *, keeps_reasoning: bool) -> Iterator[str]:

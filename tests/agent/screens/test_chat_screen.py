@@ -96,7 +96,7 @@ def test_what_a_turn_did_to_files_is_listed_and_undone(tmp_path: Path) -> None:
         await until(pilot, lambda: "1 files written, 0 removed" in picture(app))
         assert (folder_of_app(app) / "parser.py").read_text() == before
         await said(pilot, app, "/rewind one", wait=False)
-        await until(pilot, lambda: "the number of a change" in picture(app))
+        await until(pilot, lambda: "expected a turn such as user:3" in picture(app))
 
     played(made(tmp_path, TASK, mode=Mode.ALL), play, (100, 40))
 

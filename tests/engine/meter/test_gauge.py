@@ -7,9 +7,17 @@ from tenure.engine.meter.gauge import Gauge, Reported, Severity, gauge
 
 @pytest.mark.parametrize(
     ("tokens", "severity"),
-    [(0, "ok"), (69_999, "ok"), (70_000, "warn"), (89_999, "warn"), (90_000, "critical"), (120_000, "critical")],
+    [
+        (0, "ok"),
+        (69_499, "ok"),
+        (69_500, "warn"),
+        (70_000, "warn"),
+        (89_499, "warn"),
+        (89_500, "critical"),
+        (120_000, "critical"),
+    ],
 )
-def test_severity_rises_at_70_and_90_percent(tokens: int, severity: Severity) -> None:
+def test_severity_rises_at_what_is_written_as_70_and_90_percent(tokens: int, severity: Severity) -> None:
     assert Gauge(tokens=tokens, limit=100_000).severity == severity
 
 
