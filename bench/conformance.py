@@ -25,7 +25,7 @@ ROUNDS: Final = 5
 SEEDS: Final = (1, 2, 3, 4)
 BUDGETS: Final = (0.10, 0.20, 0.30)
 POLICIES: Final = (
-    "provenance",
+    "graph",
     "tiered",
     "cwl",
     "observation-masking",
@@ -54,7 +54,7 @@ class TenureCompactor:
         from compaction_kit.compacted import CompactedContext
 
         limit = max(64, (budget_chars or 10**7) // CHARS)
-        policy: Any = "provenance" if self._policy == "handoff" else self._policy
+        policy: Any = "graph" if self._policy == "handoff" else self._policy
         context = Context(
             dialect="openai-chat",
             model="gpt-5.1",
