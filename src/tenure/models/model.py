@@ -94,7 +94,8 @@ class SdkModel:
             base_url=base_url,
             api_key=api_key,
             keys=f"set {home.variable}",
-            silence=Silence(connect_s=patience.connect_s, read_s=patience.total_s),
+            # longer than the call may take, so that it is our clock that ends it, and says so
+            silence=Silence(connect_s=patience.connect_s, read_s=2 * patience.total_s),
             retries=patience.retries,
         )
         self._host = host_of(
