@@ -27,7 +27,7 @@ from tenure.apis.json_text import dump, encoded, load
 from tenure.context.histories import Histories
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.record.recall import RECALL_SCHEMA
-from tenure.engine.view.piece import Piece
+from tenure.engine.view.piece import whole_piece
 from tenure.errors import InputError
 from tenure.store.records import ClientLink
 
@@ -182,17 +182,7 @@ class TenureSession:
         conversation, n = self._at()
         items: list[bytes] = []
         for entry in self._histories.store.entries(conversation) if n else ():
-            items += API.render(
-                (
-                    Piece(
-                        role=entry.role,
-                        blocks=entry.blocks,
-                        dialect=entry.dialect,
-                        payload=entry.payload,
-                        kept=tuple(range(len(entry.blocks))),
-                    ),
-                )
-            )
+            items += API.render((whole_piece(entry),))
             if len(items) >= n:
                 break
         return items[:n]

@@ -15,7 +15,7 @@ from tenure.engine.policies.policy import marks_of
 from tenure.engine.record.entry import Draft, Role, Thinking, ToolCall, ToolResult
 from tenure.engine.record.tools import DELIMITER, RECALL, name_of, offered_name
 from tenure.engine.view.edit import Insert
-from tenure.engine.view.piece import Piece
+from tenure.engine.view.piece import Piece, whole_piece
 from tenure.engine.view.project import View
 from tenure.engine.view.request import INTERRUPTED, Messages
 
@@ -97,16 +97,7 @@ class ClientContext(Context):
         messages, builder = self._aside_makers(life, is_offered=bool(offered))
         answered = {block.call_id for draft in drafts for block in draft.blocks if isinstance(block, ToolResult)}
         shown = [piece for piece in messages.of(View(tuple(lines), 0)) if not _is_interruption(piece, answered)]
-        shown += [
-            Piece(
-                role=draft.role,
-                blocks=draft.blocks,
-                dialect=draft.dialect,
-                payload=draft.payload,
-                kept=tuple(range(len(draft.blocks))),
-            )
-            for draft in drafts
-        ]
+        shown += [whole_piece(draft) for draft in drafts]
         names = {offered_name(tool, self.session.index.own) for tool in OURS}
         if not offered:
             shown = list(without_tools(shown, names))

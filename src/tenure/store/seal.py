@@ -114,7 +114,7 @@ def keys_of(environment: Mapping[str, str]) -> tuple[bytes, ...]:
         try:
             text = read_file(Path(path), _MOST).decode("ascii", "replace")
         except InputError as error:
-            raise InputError(KEY_FILE, str(error), "a file with a key") from error
+            raise InputError(f"{KEY_FILE}: {path}", error.found, "a file with a key") from error
     lines = [line.strip() for line in text.splitlines()]
     keys = tuple(_key(line, path or KEY, n) for n, line in enumerate(lines, 1) if line and not line.startswith("#"))
     if path and not keys:

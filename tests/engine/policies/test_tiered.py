@@ -384,7 +384,9 @@ def test_the_middle_keeps_the_share_of_the_messages_that_the_text_or_cline_keeps
     assert {1, len(session.index.steps)}.isdisjoint(gone)
 
 
-@pytest.mark.parametrize("shares", ["", "60", "70/60/85", "0/70/85", "60/70/85,50/75", "60/70/100", "a/b/c"])
+@pytest.mark.parametrize(
+    "shares", ["", "60", "70/60/85", "0/70/85", "60/70/85,50/75", "60/70/100", "a/b/c", "\u0666\u0660/70/85"]
+)
 def test_shares_that_make_no_cascade_are_refused_with_the_form(shares: str) -> None:
     with pytest.raises(InputError, match="tiered@60/70/85"):
         Tiered.of_window(shares)

@@ -54,7 +54,7 @@ NAMES: Final = 5  # files and commands that the summary of a stretch names
 _FORM: Final = (
     "shares of the window at which its tiers begin, such as tiered@60/70/85; with what the middle keeps, tiered@60/70/85,75/50"
 )
-_SHARES: Final = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{1,2})(?:,(\d{1,2})/(\d{1,2}))?")
+_SHARES: Final = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{1,2})(?:,(\d{1,2})/(\d{1,2}))?", re.ASCII)
 _DEEDS: Final = {  # what the summary of a stretch says was done, in this order
     "read": frozenset({Act.READ}),
     "changed": frozenset({Act.CREATE, Act.WRITE, Act.EDIT, Act.PATCH, Act.EDITOR, Act.DELETE}),

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from tenure.engine.record.entry import Block, Role
+from tenure.engine.record.entry import Block, Draft, Entry, Role
 
 
 class Piece(Struct, frozen=True, kw_only=True):
@@ -14,3 +14,9 @@ class Piece(Struct, frozen=True, kw_only=True):
     payload: bytes = b""  # the entry's original JSON, in `dialect`
     kept: tuple[int, ...] = ()  # for each shown block its place among the blocks that `payload` parses to
     edited: bool = False  # False: everything in `payload` is shown as it is
+
+
+def whole_piece(message: Draft | Entry) -> Piece:
+    """A message all of which is shown as it came in."""
+    kept = tuple(range(len(message.blocks)))
+    return Piece(role=message.role, blocks=message.blocks, dialect=message.dialect, payload=message.payload, kept=kept)
