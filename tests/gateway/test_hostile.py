@@ -4,7 +4,7 @@ import json
 import logging
 import socket
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +206,26 @@ def test_a_body_that_trickles_is_given_up() -> None:
     with listening(GatewayService(MemoryStore(), settings)) as url:
         got = spoken(url, b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 99\r\n\r\n{")
     assert got.startswith(b"HTTP/1.1 408")
+
+
+def test_a_connection_above_the_limit_gets_a_sentence_and_room_is_made_by_others_that_end() -> None:
+    provider = FakeProvider(Script(replies=(Reply(text="hi"),)))
+    with serve(provider.app) as there:
+        service = GatewayService(MemoryStore(), GatewaySettings(upstreams={"anthropic": there}, connections=3))
+        with listening(service) as url, ExitStack() as held:
+            address = httpx.URL(url).host, httpx.URL(url).port
+            idle = [held.enter_context(socket.create_connection(address)) for _ in range(3)]
+            large = json.dumps({**USED, "system": "x" * 3_000_000}).encode()  # the answer does not come before it is read
+            refused = httpx.post(f"{url}/v1/messages", content=large)
+            assert (refused.status_code, refused.headers["connection"], refused.headers["retry-after"]) == (503, "close", "1")
+            assert "has 3 connections, which is its limit" in refused.json()["error"]["message"]
+            assert httpx.get(f"{url}/healthz").status_code == 200, "a process that is busy is not to be started anew"
+            assert httpx.get(f"{url}/readyz").status_code == 503
+            assert (provider.seen, service.counts["too many connections"]) == ([], 3)
+            idle[0].close()
+            while httpx.get(f"{url}/readyz").status_code == 503:  # until the gateway knows
+                pass
+            assert httpx.post(f"{url}/v1/messages", json=USED).status_code == 200
 
 
 # --- Tenants

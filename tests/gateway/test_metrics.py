@@ -2,17 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
 from typing import Any
 
 import httpx
 import pytest
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from otlp import receiving
 from prometheus_client.parser import text_string_to_metric_families
 from sdk_clients import STEPS
 from test_gateway import LONG, QUESTION, READ, TIGHT, agent, becomes_idle, between, replies
@@ -24,7 +21,7 @@ from tenure.gateway.metrics import Metrics, tenant_name
 from tenure.gateway.missed import Missed
 from tenure.gateway.server import Gateway
 from tenure.gateway.settings import tokens_of
-from tenure.gateway.spans import Spans, is_configured, provider_of
+from tenure.gateway.spans import Spans, is_configured, provider_of, tracing
 from tenure.lab.split import split_of
 from tenure.store.records import Records
 from tenure.testing.provider import FakeProvider
@@ -193,42 +190,15 @@ def test_a_span_continues_the_trace_of_its_client_and_says_what_failed() -> None
     assert provider.seen[0].headers["traceparent"] == parent["traceparent"]
 
 
-@pytest.fixture
-def receiver() -> Iterator[tuple[str, list[ExportTraceServiceRequest]]]:
-    """Takes spans by OTLP over HTTP."""
-    came: list[ExportTraceServiceRequest] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            came.append(ExportTraceServiceRequest.FromString(self.rfile.read(int(self.headers["content-length"]))))
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", came
-        server.shutdown()
-        thread.join()
-
-
-def test_spans_go_where_the_standard_variables_say(
-    receiver: tuple[str, list[ExportTraceServiceRequest]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    there, came = receiver
-    environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": there, "OTEL_SERVICE_NAME": "agents"}
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    assert is_configured(environment)
+def test_spans_go_where_the_standard_variables_say(monkeypatch: pytest.MonkeyPatch) -> None:
     provider = FakeProvider(Script(replies=(Reply(text="hi"),)))
-    with between(provider) as (url, gateway):
-        spans = Spans(gateway, provider_of(environment))
-        assert httpx.post(f"{url}/v1/messages", json=USED).status_code == 200
-        assert becomes_idle(gateway)
-        spans.close()
+    with receiving() as (there, came):
+        environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": there, "OTEL_SERVICE_NAME": "agents"}
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        with between(provider) as (url, gateway), tracing(gateway, environment):
+            assert httpx.post(f"{url}/v1/messages", json=USED).status_code == 200
+            assert becomes_idle(gateway)
     (request,) = came
     (resource,) = request.resource_spans
     named = {each.key: each.value.string_value for each in resource.resource.attributes}

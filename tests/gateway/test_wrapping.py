@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from otlp import receiving
 
 from tenure.gateway.wrapping import is_subscribed
 from tenure.testing.provider import FakeProvider, serve
@@ -23,8 +24,8 @@ sys.exit(7)
 """
 
 
-def wrap(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "HOME": str(folder), "XDG_STATE_HOME": str(folder)}
+def wrap(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "HOME": str(folder), "XDG_STATE_HOME": str(folder), **variables}
     return subprocess.run([sys.executable, "-m", "tenure", "wrap", *arguments], env=environment, capture_output=True, text=True)
 
 
@@ -41,6 +42,22 @@ def test_a_program_finds_the_gateway_and_its_exit_code_is_ours(mode: str, tmp_pa
     assert (relayed in done.stderr) is (mode == "--pass")
     kept = [path for path in tmp_path.rglob("*") if path.is_file() and b"sk-secret-key" in path.read_bytes()]
     assert kept == [], "a key is forwarded, and never stored"
+
+
+def test_spans_of_a_wrapped_program_go_where_its_environment_says(tmp_path: Path) -> None:
+    with serve(FakeProvider(Script(replies=(Reply(text="hello"),) * 2)).app) as url, receiving() as (there, came):
+        options = ("--on", "--upstream", f"anthropic={url}", sys.executable, "-c", ASK)
+        done = wrap(tmp_path, *options, OTEL_EXPORTER_OTLP_ENDPOINT=there)
+        other = wrap(tmp_path, *options, OTEL_EXPORTER_OTLP_ENDPOINT=there, OTEL_EXPORTER_OTLP_PROTOCOL="grpc")
+    assert (done.returncode, other.returncode) == (7, 7), done.stderr + other.stderr  # no spans are no reason not to run
+    assert "no spans" not in done.stderr
+    assert re.search(r"no spans were sent: .*'grpc'", other.stderr)
+    (request,) = came
+    (span,) = request.resource_spans[0].scope_spans[0].spans
+    values = {each.key: each.value for each in span.attributes}
+    assert (span.name, values["tenure.mode"].string_value) == ("chat claude-opus-5", "on")
+    assert values["gen_ai.usage.output_tokens"].int_value > 0
+    assert b"hello" not in request.SerializeToString(), "no words of a conversation are in a span"
 
 
 LOOP = """

@@ -80,6 +80,9 @@ def serve(
             metavar="SECONDS", min=0, help="Told to stop, say so at /readyz for this long before, for a balancer to notice."
         ),
     ] = 0.0,
+    connections: Annotated[
+        int, typer.Option(metavar="NUMBER", min=1, help="Of clients at once; any further one is answered with 503.")
+    ] = 400,
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Listen beyond this machine without TLS: something before it ends TLS.")
     ] = False,
@@ -94,7 +97,7 @@ def serve(
     """
     from tenure.gateway.service import GatewayService
     from tenure.gateway.settings import MODES, GatewaySettings, check_address, names_of, tokens_of, upstreams_of
-    from tenure.gateway.spans import Spans, is_configured, provider_of
+    from tenure.gateway.spans import tracing
     from tenure.store.store import Store
 
     if mode not in MODES:
@@ -113,6 +116,7 @@ def serve(
         upstreams=upstreams_of(upstream or ()),
         names=names_of(host, allow_host or ()),
         bridge=bridge,
+        connections=connections,
         tokens=tokens_of([line for line in lines if line and not line.startswith("#")]),
     )
     check_address(host, settings, has_tls=tls_cert is not None, insecure=insecure)
@@ -120,12 +124,8 @@ def serve(
         logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
         logging.getLogger("tenure").setLevel(logging.INFO)  # and no others: HTTP clients log URLs, in which keys may stand
         service = GatewayService(records, settings)
-        spans = Spans(service, provider_of(os.environ)) if is_configured(os.environ) else None
-        try:
+        with tracing(service, os.environ):
             asyncio.run(run(service, host, port, tls_cert, tls_key, settle_s=settle))
-        finally:
-            if spans is not None:
-                spans.close()
 
 
 def _budget(target: str, ceiling: str, window: str) -> Budget | None:
@@ -154,7 +154,7 @@ async def run(
         host=host,
         port=port,
         lifespan="off",
-        **listening_options(gateway.settings),
+        **listening_options(gateway),
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -76,6 +76,8 @@ def _tell(done: "Wrapped", mode: "GatewayMode", folder: Path, limits: LimitOptio
     from tenure.store.store import Store
 
     requests, failed = done.counts.get("requests", 0), _passed(done)
+    if done.untraced:
+        console.print(f"tenure: no spans were sent: {done.untraced}", style="yellow", soft_wrap=True)
     if not requests:
         console.print("tenure: the agent sent no request to the gateway; tenure doctor looks for the reason", style="yellow")
         return

@@ -1,6 +1,8 @@
 """What is turned away before anything else is looked at: hosts by other names, other sites' pages, and connections that do not get to the point (an edge)."""
 
 import asyncio
+from collections import Counter
+from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -10,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 HEAD_S: Final = 20.0  # from a connection's or a request's first byte to the end of its headers
+ALIVE: Final = "/healthz"
 _READING: Final = ("GET", "HEAD")
 
 
@@ -53,13 +56,21 @@ def _host(given: str) -> str:
 
 
 class PatientProtocol(AutoHTTPProtocol):  # pyright: ignore[reportUntypedBaseClass, reportGeneralTypeIssues]
-    """HTTP that closes a connection whose request has no whole head after `HEAD_S`; uvicorn itself waits for ever."""
+    """HTTP that closes a connection whose request has no whole head after `HEAD_S`, where uvicorn itself waits for ever, and answers none above `most` of them."""
 
     _late: asyncio.TimerHandle | None = None
+
+    def __init__(self, *given: Any, most: int, counts: Counter[str], **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._most, self._counts = most, counts
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for a request."""
         super().connection_made(transport)
+        own: Any = self  # with the attributes of either implementation
+        if len(own.connections) > self._most:
+            self._counts["too many connections"] += 1
+            own.app, own.ws_protocol_class = _full(own.app, self._most), None
         self._wait()
 
     def data_received(self, data: bytes) -> None:
@@ -89,3 +100,23 @@ class PatientProtocol(AutoHTTPProtocol):  # pyright: ignore[reportUntypedBaseCla
         if self._late is not None:
             self._late.cancel()
             self._late = None
+
+
+def _full(app: ASGIApp, most: int) -> ASGIApp:
+    """What a connection above the limit gets: whether the process is alive, and nothing else."""
+    words = f"this gateway has {most:,} connections, which is its limit (--connections): try again, or ask another one"
+
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == ALIVE:
+            await app(scope, receive, send)
+            return
+        with suppress(TimeoutError):  # a client that is still writing when it is closed may never see the answer
+            async with asyncio.timeout(HEAD_S):
+                while (await receive()).get("more_body"):
+                    pass
+        error = JSONResponse(
+            {"error": {"type": "tenure_gateway", "message": words}}, 503, {"connection": "close", "retry-after": "1"}
+        )
+        await error(scope, receive, send)
+
+    return refuse

@@ -3,6 +3,7 @@
 import asyncio
 from base64 import b64decode
 from binascii import Error
+from functools import partial
 from types import FrameType
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from tenure.errors import TenureError
-from tenure.gateway.door import PatientProtocol
+from tenure.gateway.door import ALIVE, PatientProtocol
 from tenure.gateway.metrics import Metrics
 from tenure.gateway.server import Gateway
 from tenure.gateway.settings import OPERATOR, GatewaySettings
@@ -34,7 +35,7 @@ class GatewayService(Gateway):
         sheets = Sheets(store, changed=lambda conversation: self.histories.forget(conversation))
         routes = [
             *pages(sheets, self._viewer),
-            Route("/healthz", _alive),
+            Route(ALIVE, _alive),
             Route("/readyz", self._ready),
             Route("/metrics", self._read_metrics),
         ]
@@ -75,10 +76,12 @@ class GatewayService(Gateway):
         return Response(await run_in_threadpool(self.metrics.text), media_type=CONTENT_TYPE_LATEST)
 
 
-def listening_options(settings: GatewaySettings) -> dict[str, Any]:
-    """How a server listens for a gateway: patient with requests, but not for ever, and with WebSockets where they are bridged."""
+def listening_options(gateway: Gateway) -> dict[str, Any]:
+    """How a server listens for a gateway: patient with requests, but not for ever, nor with any number, and with WebSockets where they are bridged."""
+    settings = gateway.settings
+    protocol = partial(PatientProtocol, most=settings.connections, counts=gateway.counts)
     sockets = {"ws": "wsproto", "ws_max_size": settings.body_bytes, "ws_per_message_deflate": False}
-    return {"http": PatientProtocol, **(sockets if settings.bridge else {"ws": "none"})}
+    return {"http": protocol, **(sockets if settings.bridge else {"ws": "none"})}
 
 
 class DrainingServer(uvicorn.Server):

@@ -52,6 +52,7 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
     connect_s: float = 10.0
     silence_s: float = 600.0  # of an upstream
     idle_s: float = 900.0  # after which a conversation is dropped from memory
+    connections: int = 400  # of clients at once; each may take a second one, upstream, of what files a process may open
     body_s: float = 300.0  # that the body of a request may take to come
     names: tuple[str, ...] = ()  # of hosts that requests may name; none: any
     bridge: bool = False  # whether WebSockets of an API are answered, by requests over HTTP

@@ -4,7 +4,8 @@ Nothing is sent unless the standard variables say where to: OTEL_EXPORTER_OTLP_E
 OTEL_TRACES_EXPORTER=console. No words of any conversation are in a span.
 """
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -53,6 +54,19 @@ def provider_of(environment: Mapping[str, str]) -> "TracerProvider":
     provider = TracerProvider(resource=Resource.create(named))
     provider.add_span_processor(BatchSpanProcessor(exporter))
     return provider
+
+
+@contextmanager
+def tracing(gateway: Gateway, environment: Mapping[str, str]) -> Generator[None, None, None]:
+    """Make spans of a gateway's calls meanwhile, where the environment asks for them; what is left is sent at the end. Raises as `provider_of`."""
+    if not is_configured(environment):
+        yield
+        return
+    spans = Spans(gateway, provider_of(environment))
+    try:
+        yield
+    finally:
+        spans.close()
 
 
 class Spans:

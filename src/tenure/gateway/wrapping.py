@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Thread
 from typing import Final
@@ -24,6 +24,7 @@ from tenure.gateway.programs import program_named, start, upstreams
 from tenure.gateway.service import GatewayService, listening_options
 from tenure.gateway.settings import GatewaySettings, names_of
 from tenure.gateway.sheets import Sheets
+from tenure.gateway.spans import tracing
 from tenure.store.records import Now, Records, utc_now
 from tenure.store.store import Store
 
@@ -36,6 +37,7 @@ class Wrapped(Struct, frozen=True, kw_only=True):
     code: int
     conversations: tuple[str, ...]  # that it went on with, the longest first
     counts: Mapping[str, int]  # what became of its requests
+    untraced: str = ""  # why there are no spans, where the environment asks for some: it is the program's environment, so that is no reason not to run it
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -79,14 +81,20 @@ def run_wrapped(
     there = {**upstreams(environment), **settings.upstreams}
     service = GatewayService(store, msgspec.structs.replace(settings, upstreams=there, names=names_of("127.0.0.1")))
     try:
-        with listening(service) as url, tempfile.TemporaryDirectory(dir=folder, prefix="wrap-") as private:
-            launch = start(
-                [path, *command[1:]], url, Path(private), environment, is_subscribed=is_subscribed(command[0], environment)
-            )
-            for name, text in launch.files.items():
-                (Path(private) / name).write_text(text, encoding="utf-8")
-            code = _waited(launch.command, launch.environment)
-        return Wrapped(code=code, conversations=_since(store, begun), counts=dict(service.counts))
+        with ExitStack() as spans:
+            try:
+                spans.enter_context(tracing(service, environment))
+                untraced = ""
+            except InputError as error:
+                untraced = str(error)
+            with listening(service) as url, tempfile.TemporaryDirectory(dir=folder, prefix="wrap-") as private:
+                launch = start(
+                    [path, *command[1:]], url, Path(private), environment, is_subscribed=is_subscribed(command[0], environment)
+                )
+                for name, text in launch.files.items():
+                    (Path(private) / name).write_text(text, encoding="utf-8")
+                code = _waited(launch.command, launch.environment)
+        return Wrapped(code=code, conversations=_since(store, begun), counts=dict(service.counts), untraced=untraced)
     finally:
         store.close()
 
@@ -130,9 +138,7 @@ def listening(service: GatewayService) -> Generator[str, None, None]:
     """Serve on a free port of the loopback interface, in a thread; its address."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # or asyncio sets no TCP_NODELAY
     listener.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(
-        uvicorn.Config(service.app, log_level="critical", lifespan="off", **listening_options(service.settings))
-    )
+    server = uvicorn.Server(uvicorn.Config(service.app, log_level="critical", lifespan="off", **listening_options(service)))
 
     async def serve() -> None:
         await server.serve(sockets=[listener])
