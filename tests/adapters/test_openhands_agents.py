@@ -1,6 +1,7 @@
 """The condenser in real agents of OpenHands' SDK, against a server that refuses what providers refuse."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
@@ -19,7 +20,7 @@ from tenure import Budget
 from tenure.adapters.openhands import TenureCondenser
 from tenure.store.store import Store
 from tenure.testing.provider import FakeProvider, serve
-from tenure.testing.script import Call, Reply
+from tenure.testing.script import Call, Reply, Script
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 BUDGET = Budget(ceiling=40_000)
@@ -68,9 +69,7 @@ def agent_of(kind: str, url: str, condenser: TenureCondenser, **more: Any) -> Ag
     ("kind", "how"), [("anthropic", "called"), ("chat", "awaited"), ("responses", "called"), ("anthropic", "streamed")]
 )
 def test_an_agent_is_kept_to_its_budget_and_recalls(kind: str, how: str, tmp_path: Path) -> None:
-    provider = FakeProvider(
-        work(30, recalled=26, recall="tenure_recall", thinking="hm" if (kind, how) == ("anthropic", "called") else "")
-    )
+    provider = FakeProvider(work(30, recalled=26, recall="tenure_recall", thinking="hm" if kind == "anthropic" else ""))
     pieces: list[Any] = []
     with serve(provider.app) as url, Store("sqlite://") as store:
         agent = agent_of(kind, url, TenureCondenser(store=store, budget=BUDGET), stream=how == "streamed")
@@ -93,6 +92,22 @@ def test_an_agent_is_kept_to_its_budget_and_recalls(kind: str, how: str, tmp_pat
     assert all(b"Look through the files." in seen.body for seen in provider.seen)
     assert RECALLED in provider.seen[27].body
     assert prefixes(provider).count(False) <= commits < 10
+
+
+def test_thinking_that_is_streamed_is_not_refused_at_the_second_request(tmp_path: Path) -> None:
+    thoughts = ("First this, then that.", "ha" * 2, "Now that.")
+    replies = [
+        Reply(thinking=thought, calls=(Call(name="read", arguments=f'{{"path":"{n}"}}'),)) for n, thought in enumerate(thoughts)
+    ]
+    provider = FakeProvider(Script(replies=(*replies, Reply(text="Done."))))
+    with serve(provider.app) as url, Store("sqlite://") as store:
+        agent = agent_of("anthropic", url, TenureCondenser(store=store, budget=BUDGET), stream=True)
+        conversation: Any = Conversation(agent=agent, workspace=tmp_path, visualizer=None, token_callbacks=[lambda _: None])
+        conversation.send_message("Look through the files.")
+        conversation.run()
+    assert [seen.violations for seen in provider.seen] == [()] * 4
+    sent = [part for message in json.loads(provider.seen[-1].body)["messages"] for part in message["content"]]
+    assert [part["thinking"] for part in sent if part["type"] == "thinking"] == [*thoughts]
 
 
 def test_conversations_and_their_forks_keep_apart_side_by_side(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from openhands.sdk.context.condenser import CondenserBase
 from openhands.sdk.context.view import View
 from openhands.sdk.event import LLMConvertibleEvent
 from openhands.sdk.event.types import SourceType
-from openhands.sdk.llm import Message, MessageToolCall
+from openhands.sdk.llm import Message, MessageToolCall, ThinkingBlock
 from openhands.sdk.tool import Action, Observation, ToolAnnotations, ToolDefinition, ToolExecutor
 from pydantic import Field, PrivateAttr
 
@@ -71,7 +71,9 @@ class TenureCondenser(CondenserBase):
             kept.histories = histories(self.store, budget=budget, shared=self.shared)
         if not view.events:
             return view
-        messages = LLMConvertibleEvent.events_to_messages(view.events)
+        given = LLMConvertibleEvent.events_to_messages(view.events)
+        messages = [_thought_once(each) for each in given]
+        is_mended = any(mended is not each for mended, each in zip(messages, given, strict=True))
         turn = FrameworkTurn(
             kept.histories, API, MessageCodec(), messages, model=agent_llm.model if agent_llm is not None else ""
         )
@@ -79,7 +81,8 @@ class TenureCondenser(CondenserBase):
             kept.contexts[view.events[-1].id] = turn.context
             while len(kept.contexts) > MOST:
                 kept.contexts.popitem(last=False)
-            return View(events=[ManagedMessage(message=each) for each in turn.messages]) if turn.is_changed else view
+            is_same = not (turn.is_changed or is_mended)
+            return view if is_same else View(events=[ManagedMessage(message=each) for each in turn.messages])
         finally:
             turn.close()
 
@@ -102,6 +105,24 @@ class ManagedMessage(LLMConvertibleEvent):
     def to_llm_message(self) -> Message:
         """The message."""
         return self.message
+
+
+def _thought_once(message: Message) -> Message:
+    """A reply whose signed thinking stands once.
+
+    LiteLLM puts the thinking of a stream of Anthropic's together twice (its pull request 35118; 1.105.3 does), and Anthropic refuses what it has not signed. What
+    it says of the whole reasoning has each text once, so a text that was thought twice stays.
+    """
+    texts = [each.thinking for each in message.thinking_blocks if isinstance(each, ThinkingBlock)]
+    halves = [text[: len(text) // 2] for text in texts]
+    if not message.reasoning_content or "".join(halves) != message.reasoning_content or texts != [2 * half for half in halves]:
+        return message
+    once = iter(halves)
+    blocks = [
+        each.model_copy(update={"thinking": next(once)}) if isinstance(each, ThinkingBlock) else each
+        for each in message.thinking_blocks
+    ]
+    return message.model_copy(update={"thinking_blocks": blocks})
 
 
 class MessageCodec:
