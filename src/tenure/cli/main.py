@@ -27,7 +27,7 @@ FAILED = 1  # exit code of a broken promise, or of a store or disk that fails
 _PANELS: Final = {
     "The agent": ("run", "demo", "settings"),
     "Your own agent": ("wrap", "serve", "doctor"),
-    "Recorded sessions": ("sessions", "show", "context", "recall", "why", "rewind", "verify", "forget", "mcp", "plugins"),
+    "Recorded sessions": ("sessions", "show", "context", "recall", "why", "rewind", "verify", "seal", "forget", "mcp", "plugins"),
     "Measurements": ("replay", "query", "audit", "judge", "evidence", "report", "bench"),
 }
 _STARTERS: Final = ("wrap",)  # what stands behind the name of the program that they start is the program's

@@ -41,7 +41,7 @@ def verify(
     """
     from tenure.store.store import Store
 
-    url, new = _url(store, there=True), _url(repair, there=False) if repair else ""
+    url, new = store_url(store, there=True), store_url(repair, there=False) if repair else ""
     console, count, damaged = words.screen(), 0, 0
     file = url.removeprefix("sqlite:///")
     advice = f"; {way_out(file)}"
@@ -87,7 +87,7 @@ def _saved(source: "Store", new: str) -> Iterator[_Line]:
             yield _Line(saved.id, saved.entries, saved.commits, saved.lost)
 
 
-def _url(store: str, *, there: bool) -> str:
+def store_url(store: str, *, there: bool) -> str:
     """The URL of a store. Raises InputError for a file that is not there, or is where a new one is to be."""
     if not store:
         from tenure.agent.access import state_folder

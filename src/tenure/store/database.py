@@ -7,7 +7,7 @@ between databases is in `_DIALECTS` and nowhere else.
 import os
 import re
 import sqlite3
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, cast
@@ -51,17 +51,22 @@ class Prepared(NamedTuple):
 
 
 class _Dialect(NamedTuple):
-    """What one kind of database needs said: to begin a write, and to keep every other writer out of a migration."""
+    """What one kind of database needs said: to begin a write, to keep every other writer out of a migration, to count others that are connected, and to write tables anew."""
 
     begin: str
     exclude: str
+    others: str
+    rewrite: str
 
 
 _DIALECTS: Final = {
-    "sqlite": _Dialect(begin="BEGIN IMMEDIATE", exclude="BEGIN IMMEDIATE"),
+    "sqlite": _Dialect(begin="BEGIN IMMEDIATE", exclude="BEGIN IMMEDIATE", others="SELECT 0", rewrite="VACUUM"),
     "postgresql": _Dialect(
-        begin="", exclude="SELECT pg_advisory_xact_lock(7406125)"
-    ),  # any constant; the driver begins by itself
+        begin="",
+        exclude="SELECT pg_advisory_xact_lock(7406125)",  # any constant; the driver begins by itself
+        others="SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        rewrite="VACUUM FULL {}",
+    ),
 }
 
 
@@ -73,9 +78,15 @@ class Database:
     """An engine with its pool. Usable from several threads; not across a fork of the process."""
 
     def __init__(
-        self, url: str, *, synchronous: Synchronous = "NORMAL", busy_timeout_s: float = 30.0, read_only: bool = False
+        self,
+        url: str,
+        *,
+        synchronous: Synchronous = "NORMAL",
+        busy_timeout_s: float = 30.0,
+        read_only: bool = False,
+        alone: bool = False,
     ) -> None:
-        """`read_only` leaves the database as it is, and makes no file beside it that stays."""
+        """`read_only` leaves the database as it is, and makes no file beside it that stays. `alone`: nobody else may open a file meanwhile; a server is asked by `others`."""
         parsed = _parse(url)
         self.where = parsed.database or "the store in memory" if parsed.drivername.startswith("sqlite") else str(parsed)
         self.file = parsed.database if parsed.drivername.startswith("sqlite") else None
@@ -90,7 +101,7 @@ class Database:
                 self._held.close()
                 raise
         else:
-            self._engine = _engine(parsed, synchronous, busy_timeout_s)
+            self._engine = _engine(parsed, synchronous, busy_timeout_s, alone=alone)
         driver = self._engine.dialect.loaded_dbapi
         self._errors: tuple[type[Exception], ...] = (driver.Error, SQLAlchemyError)
         self._integrity: type[Exception] = driver.IntegrityError
@@ -136,6 +147,17 @@ class Database:
             if exclusive:
                 connection.exec_driver_sql(self._dialect.exclude)
             yield connection
+
+    def others(self, connection: Connection) -> int:
+        """How many connections others have to a server; to a file, none that could be known."""
+        return int(connection.exec_driver_sql(self._dialect.others).scalar_one())
+
+    def rewrite(self, tables: Sequence[str]) -> None:
+        """Write tables anew, without what was in their rows before."""
+        with self._translated(), self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql(self._dialect.rewrite.format(", ".join(tables)))
+            if self.file is not None:
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     @contextmanager
     def reading(self) -> Generator[DBAPICursor]:
@@ -201,18 +223,21 @@ def _parse(url: str) -> URL:
     return parsed
 
 
-def _engine(url: URL, synchronous: Synchronous, busy_timeout_s: float) -> Engine:
+def _engine(url: URL, synchronous: Synchronous, busy_timeout_s: float, *, alone: bool = False) -> Engine:
+    only = {"pool_size": 1, "max_overflow": 0} if alone or url.database in _MEMORY else {}
     if url.get_backend_name() != "sqlite":
         try:
-            return create_engine(url, pool_pre_ping=True)
+            return create_engine(url, pool_pre_ping=True, **only)
         except ImportError as error:
             raise NotInstalled("psycopg") from error
     # The driver must not begin transactions by itself. A store in memory is one connection, for which threads wait.
-    only = {"pool_size": 1, "max_overflow": 0} if url.database in _MEMORY else {}
     engine = create_engine(url, poolclass=QueuePool, connect_args=_SQLITE | {"timeout": busy_timeout_s}, **only)
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:  # pyright: ignore[reportUnusedFunction]
+        if alone:
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            connection.execute("PRAGMA secure_delete = ON")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA synchronous = {synchronous}")
         if connection.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory"):

@@ -7,21 +7,25 @@ store, sealed itself with the key that is given and never stored. docs/security.
 
 import os
 import re
+import shlex
 from base64 import b64decode, b64encode
 from binascii import Error
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import Connection, Table, and_, bindparam, delete, func, insert, select, update
 
 from tenure.errors import Damaged, InputError, StoreError
 from tenure.extras import NotInstalled
 from tenure.logs.places.files import read_file
 from tenure.store import tables
 from tenure.store.database import Database
+from tenure.store.migrations import migrate
 from tenure.store.rows import Row, Values
+from tenure.store.spills import Spills
+from tenure.store.vectors import Vectors
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESSIV
@@ -31,6 +35,7 @@ KEY_FILE: Final = "TENURE_STORE_KEY_FILE"
 KEY_BYTES: Final = 32
 _MOST: Final = 65_536  # bytes of a key file
 _DATA_KEY: Final = 64  # bytes, of AES-256-SIV
+_OTHERS_S: Final = 1.0  # that others may take to end what they write
 
 
 class SealedTable(NamedTuple):
@@ -87,6 +92,8 @@ class Seal:
         if not self._key or not value:
             return value
         plain = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+        if not isinstance(plain, bytes):
+            raise Damaged(f"{table} {' '.join(where[-2:])}: its {column} is a {type(value).__name__}, expected a text or bytes")
         closed = self._cipher.encrypt(plain, _beside(table, column, where))
         return b64encode(closed).decode() if isinstance(value, str) else closed
 
@@ -135,20 +142,80 @@ def unlock(database: Database, keys: Sequence[bytes], *, read_only: bool) -> Sea
     if wrapped is None:
         if not is_new:
             raise StoreError(
-                f"{database.where}: it holds conversations in clear, and a key seals a store from its beginning; give a new one"
+                f"{database.where}: it holds conversations in clear; seal them first: tenure seal {shlex.quote(database.where)}"
             )
         with database.connect(exclusive=True) as connection:
             wrapped = connection.execute(select(table.c.wrapped)).scalar()  # another process may have been first
             if wrapped is None:
-                wrapped = _siv(_stretched(keys[0])).encrypt(os.urandom(_DATA_KEY), [b"data key"])
-                connection.execute(insert(table), {"n": 0, "wrapped": wrapped})
+                wrapped = _keep(connection, keys[0], os.urandom(_DATA_KEY))
                 connection.commit()
     number, data_key = _unwrapped(database, keys, wrapped)
     if number and not read_only:  # the key in force is another now
         with database.connect(exclusive=True) as connection:
-            connection.execute(update(table).values(wrapped=_siv(_stretched(keys[0])).encrypt(data_key, [b"data key"])))
+            _keep(connection, keys[0], data_key)
             connection.commit()
     return Seal(data_key)
+
+
+def reseal(url: str, keys: Sequence[bytes], *, sealed: Callable[[int], object] = bool) -> int:
+    """Seal all records with a new data key, which the first of `keys` opens; how many rows. `sealed` is told of each before they count.
+
+    A store in clear is sealed; of a sealed one the other keys open what is there. All happens in one transaction, so whoever is killed meanwhile leaves the store as
+    it was. Nobody else may have the store open, since a process that knows no key would go on in clear. Raises StoreError where somebody has, for a wrong
+    key, and where outputs lie in files beside the store, which a sealed one does not keep.
+    """
+    database = Database(url, busy_timeout_s=_OTHERS_S, alone=True)
+    try:
+        migrate(database)
+        spills = Spills.beside(database.file)
+        if kept := spills.kept():
+            raise StoreError(
+                f"{database.where}: {kept:,} outputs lie in files in {spills.folder}, which a sealed store does not keep; delete their conversations first (tenure forget)"
+            )
+        with database.connect(exclusive=True) as connection:
+            count = _reseal(database, connection, keys, sealed)
+            connection.commit()
+        Vectors.beside(spills.folder).forget()
+        database.rewrite(list(_TABLES))
+        return count
+    except StoreError as error:
+        if "locked" not in str(error):
+            raise
+        raise StoreError(f"{database.where}: another process has it open; end that first") from error
+    finally:
+        database.close()
+
+
+def _reseal(database: Database, connection: Connection, keys: Sequence[bytes], sealed: Callable[[int], object]) -> int:
+    if database.file is None:
+        connection.exec_driver_sql(f"LOCK TABLE {tables.store_key.name}, {', '.join(_TABLES)} IN ACCESS EXCLUSIVE MODE")
+        if others := database.others(connection):
+            raise StoreError(f"{database.where}: {others} others are connected to the database; end them first")
+    wrapped = connection.execute(select(tables.store_key.c.wrapped)).scalar()
+    old, data_key, count = Seal(_unwrapped(database, keys, wrapped)[1] if wrapped else b""), os.urandom(_DATA_KEY), 0
+    new = Seal(data_key)
+    for name, held in _TABLES.items():
+        table: Table = getattr(tables, name)
+        primary = list(table.primary_key)
+        one = and_(*(column == bindparam(f"at_{column.name}") for column in primary))
+        change = update(table).where(one).values({column: bindparam(f"new_{column}") for column in held.sealed})
+        for key in connection.execute(select(*primary)).all():
+            at = {f"at_{column.name}": value for column, value in zip(primary, key, strict=True)}
+            row = old.open_row(name, "", tuple(connection.execute(select(table).where(one), at).one()))
+            values = new.close_row(name, dict(zip(held.columns, row, strict=True)))
+            connection.execute(change, at | {f"new_{column}": values[column] for column in held.sealed})
+            count += 1
+            sealed(count)
+    _keep(connection, keys[0], data_key)
+    return count
+
+
+def _keep(connection: Connection, key: bytes, data_key: bytes) -> bytes:
+    """Store a data key, sealed with a key."""
+    wrapped = _siv(_stretched(key)).encrypt(data_key, [b"data key"])
+    connection.execute(delete(tables.store_key))
+    connection.execute(insert(tables.store_key), {"n": 0, "wrapped": wrapped})
+    return wrapped
 
 
 def _unwrapped(database: Database, keys: Sequence[bytes], wrapped: bytes) -> tuple[int, bytes]:

@@ -42,6 +42,10 @@ class Spills:
 
         return opened
 
+    def kept(self) -> int:
+        """How many outputs there are."""
+        return sum(path.is_file() for path in self.folder.iterdir()) if self.folder is not None and self.folder.is_dir() else 0
+
     def part(self, conversation: str, entry: int, call: str) -> Path | None:
         """Where the output of a running call goes: the same place for whoever looks for it after a crash."""
         if self.folder is None:
