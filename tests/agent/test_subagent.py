@@ -11,6 +11,7 @@ from tenure.agent.approval import ApprovalAnswer, Mode
 from tenure.agent.events import ApprovalAsked, CallDone, Delegated, Event, Requested, TurnDone, TurnStarted
 from tenure.agent.settings import Allowance
 from tenure.agent.subagent import TOO_DEEP
+from tenure.engine.record.index import Index
 from tenure.errors import InputError
 from tenure.store.records import Conversation
 
@@ -118,6 +119,66 @@ def test_a_part_stays_in_the_workspace(given: str, words: str, tmp_path: Path) -
     events = played(outside, "Go.")
     assert words in results(outside)[0]
     assert of(events, CallDone)[0].outcome == "error"
+
+
+def test_parts_that_look_run_at_the_same_time_and_are_episodes_of_their_parent(tmp_path: Path) -> None:
+    where = workspace(tmp_path)
+    looks = says("", *(call("task", task=f"Find {n}.", type="expl", name=f"find-{n}") for n in (1, 2)))
+    act = says(
+        "",
+        call("delimiter", action="start", name="mend", type="act", dependencies=["find-1"]),
+        call("task", task="Write it.", type="act", name="write", dependencies=["find-1", "find-2"]),
+        call("task", task="Look again.", type="expl", name="look"),
+    )
+    read, write = says("", call("read", path="a.py")), says("", call("write", path="b.py", content="y\n"))
+    found = says("It is in a.py.\n\nAll of it.")
+    outside = Outside(where, looks, read, read, found, found, act, write, says("Written."), says("Seen."), says("Done."))
+    index: list[Index] = []
+
+    async def play() -> list[Event]:
+        agent = await open_agent(outside)
+        events = await heard(agent, "Go.")
+        index.append(agent.context.session.index)
+        await agent.close()
+        return events
+
+    inner = [(event.call, type(event.of)) for event in of(asyncio.run(play()), Delegated)]
+    starts, ends = ([at for at, (_, kind) in enumerate(inner) if kind is each][:2] for each in (TurnStarted, TurnDone))
+    assert max(starts) < min(ends)
+    first, second, mend, written, look = (episode for episode in index[0].episodes if episode.declared)
+    assert [first.name, second.name, first.description] == ["find-1", "find-2", "It is in a.py."]
+    assert mend.dependencies == (first.ordinal, look.ordinal)
+    assert written.dependencies == (first.ordinal, second.ordinal)
+    assert first.closed and written.closed and not mend.closed
+    assert (where / "b.py").exists()
+
+
+def test_a_part_that_looks_changes_nothing_whatever_its_parent_may(tmp_path: Path) -> None:
+    where = workspace(tmp_path)
+    asked = says("", call("task", task="Look.", type="expl"))
+    outside = Outside(where, asked, says("", call("write", path="b.py", content="y\n")), says("I could not."), says("Done."))
+    events = played(outside, "Go.")
+    (inner,) = [event.of for event in of(events, Delegated) if isinstance(event.of, CallDone)]
+    assert (inner.outcome, (where / "b.py").exists()) == ("declined", False)
+    assert "read-only" in inner.text
+
+
+def test_a_part_that_builds_on_nothing_known_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    asked = says("", call("task", task="Go.", type="act", name="a", dependencies=["nowhere"]))
+    outside = Outside(workspace(tmp_path), asked, says("Done."))
+    played(outside, "Go.")
+    assert "there is no episode 'nowhere' to depend on" in results(outside)[0]
+    assert not parts(outside)
+
+
+def test_parts_at_the_same_time_share_what_may_be_used(tmp_path: Path) -> None:
+    asked = says("", *(call("task", task="Go.", type="expl", name=f"n{n}") for n in (1, 2, 3)))
+    steps = [says("", call("bash", command=f"echo {n}")) for n in range(30)]
+    outside = Outside(workspace(tmp_path), asked, *steps)
+    events = played(outside, "Go.", allowance=Allowance(tokens=40_000))
+    assert all("not finished: token limit" in text for text in results(outside))
+    assert end(events).reason == "token limit"
+    assert end(events).usage.prompt + end(events).usage.output < 40_000 + 3 * 6_000  # a call of each beyond it
 
 
 def test_agents_go_only_so_deep(tmp_path: Path) -> None:

@@ -110,7 +110,8 @@ class CallRunner:
         if made.tool in VIRTUAL:
             return True
         tool = self._toolbox.find(made.tool)
-        if tool is not None and getattr(tool, "in_its_place", False):
+        alone = getattr(tool, "in_its_place", None)
+        if alone is not None and alone(made.arguments):
             return False
         return self._toolbox.needs(made.tool, made.arguments, self._here("").workspace) is None
 

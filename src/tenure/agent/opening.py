@@ -97,6 +97,7 @@ class Delegation:
     parent: Parts
     conversation: str
     is_fork: bool  # then it has its parent's tools, since tools come first in what a provider has cached
+    looks: bool = False  # it may change nothing
 
 
 async def opened(
@@ -111,7 +112,9 @@ async def opened(
         sheet = store.conversation(delegation.conversation) if delegation is not None else _sheet(store, settings)
         folder = _folder(settings, sheet)
         if parent is not None:
-            choice, speaker, walls, permissions = parent.choice, parent.speaker, parent.walls, parent.permissions
+            choice, speaker, walls = parent.choice, parent.speaker, parent.walls
+            looks = delegation is not None and delegation.looks
+            permissions = Permissions(settings.mode) if looks else parent.permissions
             manner, served = Manner.PART, parent.servers
         else:
             choice, speaker = _speaking(settings, world, store, sheet)

@@ -370,17 +370,18 @@ class Agent:
     # --- For `subagent`
 
     def adopt(self, call: str, child: "Agent") -> Callable[[Event], None]:
-        """Let a sub-agent work for a call; what it says is to be handed to the callable."""
+        """Let a sub-agent work for a call, within what may still be used here; what it says is to be handed to the callable."""
         self._children[call] = child
+        self.spending.share(child.spending, self.parts.settings.allowance)
         if self._stop.is_set():
             child.cancel()
         folder = str(child.folder)
         return lambda event: self._say(Delegated(call=call, folder=folder, of=_within(event, call)))
 
-    def release(self, call: str, spent: SessionSpend) -> None:
-        """A sub-agent is done, and used so much in all."""
-        self._children.pop(call, None)
-        self.spending.delegate(spent)
+    def release(self, call: str) -> None:
+        """A sub-agent is done."""
+        if (child := self._children.pop(call, None)) is not None:
+            self.spending.release(child.spending)
 
     # --- Inner
 

@@ -1,6 +1,7 @@
 """What a session has used of what it may use, sub-agents included."""
 
 from collections.abc import Callable
+from functools import partial, reduce
 
 from msgspec import Struct
 
@@ -49,27 +50,35 @@ class Spending:
         """`booked` gives the session's own calls in all its life."""
         self._booked, self._before = booked, booked()
         self._usage = Usage()
-        self._children = SessionSpend()
+        self._done = SessionSpend()  # of sub-agents
+        self._children: list[Spending] = []
+        self._above: Callable[[], tuple[Reason, str] | None] = lambda: None
 
     @property
     def spent(self) -> SessionSpend:
         """All so far."""
         now, before = self._booked(), self._before
         own = SessionSpend(usage=self._usage, usd=now.usd - before.usd, unpriced=now.unpriced - before.unpriced)
-        return own.plus(self._children)
+        return own.plus(self.delegated)
 
     @property
     def delegated(self) -> SessionSpend:
-        """What sub-agents used."""
-        return self._children
+        """What sub-agents used, those at work included."""
+        return reduce(SessionSpend.plus, [child.spent for child in self._children], self._done)
 
     def called(self, usage: Usage | None, *, estimated: int) -> None:
         """A call of the model was answered; `estimated` is what its prompt weighed for us, where nothing is reported."""
         self._usage = add(self._usage, usage or Usage(uncached=estimated))
 
-    def delegate(self, spent: SessionSpend) -> None:
-        """Add what a sub-agent used in all."""
-        self._children = self._children.plus(spent)
+    def share(self, child: "Spending", allowance: Allowance) -> None:
+        """Count what a sub-agent uses from now on, which ends when all together have used `allowance`."""
+        self._children.append(child)
+        child._above = partial(self.over, allowance, 0)
+
+    def release(self, child: "Spending") -> None:
+        """A sub-agent is done."""
+        self._children.remove(child)
+        self._done = self._done.plus(child.spent)
 
     def left(self, allowance: Allowance) -> Allowance:
         """What may still be used of an allowance; of a limit that is reached the least there is."""
@@ -88,4 +97,4 @@ class Spending:
             return "money limit", f"${spent.usd:,.4f} of ${allowance.usd:,.4f}"
         if allowance.tokens and spent.tokens >= allowance.tokens:
             return "token limit", f"{spent.tokens:,} tokens of {allowance.tokens:,}"
-        return None
+        return self._above()

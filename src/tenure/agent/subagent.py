@@ -1,7 +1,8 @@
 """The tool `task`: one part of the work, done by another agent in a window of its own (an edge).
 
 It works in a folder, with that folder's SCOPE.md, and begins afresh, with what the ended explorations found (a brief made by code), or with everything
-that its parent knows (a branch, whose prefix the provider has cached). How deep agents may go and what each may use is bounded.
+that its parent knows (a branch, whose prefix the provider has cached). How deep agents may go and what each may use is bounded. Parts of type `expl`
+change nothing, and run beside each other; a part with a type is an episode of its parent's record (`tenure.engine.record.episodes`).
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from tenure.agent.admission.git_program import GitRepository
 from tenure.agent.admission.instructions import scope_section
 from tenure.agent.admission.place import place_on_disk
 from tenure.agent.admission.prompt import MANNERS, Manner
-from tenure.agent.approval import Approval
+from tenure.agent.approval import Approval, Mode
 from tenure.agent.events import CallDone, CallStarted, TurnDone
 from tenure.agent.opening import Delegation
 from tenure.agent.settings import CHILD_STEPS, CHILD_TOKENS, Allowance, Settings
@@ -53,6 +54,16 @@ class TaskArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             description="what it knows: fresh, the task alone; brief, also what your ended expl episodes found; branch, all that you know"
         ),
     ] = "fresh"
+    type: Annotated[
+        Literal["expl", "act"],
+        Meta(
+            description="expl: it looks and changes nothing, and runs beside other expl parts of the same message; act: it may change files"
+        ),
+    ] = "act"
+    name: Annotated[str, Meta(description="a new, telling name for this part, such as locate-auth")] = ""
+    dependencies: Annotated[
+        tuple[str, ...], Meta(description="of an act: names of the ended expl parts and episodes that it builds on")
+    ] = ()
 
 
 class TaskTool:
@@ -60,7 +71,6 @@ class TaskTool:
 
     name = "task"
     kind = ToolKind.DURABLE
-    in_its_place = True  # it may change something, which its own calls ask about
     description = (
         "Give one self-contained part of the work to another agent, which has a context of its own and the same tools, in a folder. Worth it where"
         " much must be read for a short answer, or for a change within one folder; not for what takes a call or two. You get its last message and"
@@ -71,6 +81,11 @@ class TaskTool:
         """`parent` is the agent that offers it, once that is there."""
         self.schema: Mapping[str, Any] = schema_of(TaskArguments)
         self._parent = parent
+
+    def in_its_place(self, arguments: str) -> bool:
+        """Whether nothing may run beside it: it may change something, which its own calls ask about."""
+        asked = parse_arguments(TaskArguments, arguments, self.name)
+        return isinstance(asked, TaskArguments) and asked.type == "act"
 
     def needs(self, arguments: str, workspace: Workspace) -> Approval | None:  # noqa: ARG002 - each of its calls is asked about
         """Nothing by itself."""
@@ -83,16 +98,25 @@ class TaskTool:
             return asked
         if not self._parent().parts.settings.depth:
             return ToolOutcome(text=TOO_DEEP, error=True)
+        if (problem := self._refusal(here.call)) is not None:
+            return ToolOutcome(text=f"task: {problem}", error=True)
         try:
             return await self._delegated(asked, _folder(asked, here.workspace), here)
         except TenureError as error:
             return ToolOutcome(text=f"task: {error}", error=True)
 
+    def _refusal(self, call: str) -> str | None:
+        """Why the record takes the call for no part: its name is used already, or there is nothing of the names it builds on."""
+        index = self._parent().context.session.index
+        span = index.called(call)
+        answer = index.answers.get(span.call) if span is not None else None
+        return answer.text if answer is not None else None
+
     async def _delegated(self, asked: TaskArguments, folder: Path, here: Here) -> ToolOutcome:
         from tenure.agent.session import Agent
 
         parent = self._parent()
-        settings, delegation = _settings(parent, folder), _delegation(parent, asked, folder)
+        settings, delegation = _settings(parent, folder, looks=asked.type == "expl"), _delegation(parent, asked, folder)
         child = await Agent.open(settings, parent.parts.world, delegation=delegation)
         tell = parent.adopt(here.call, child)
         repository = GitRepository(folder, environment=here.environment)
@@ -111,7 +135,7 @@ class TaskTool:
                     case _:
                         pass
         finally:
-            parent.release(here.call, child.spent)
+            parent.release(here.call)
             await child.close()
         changed = [*written, *_newly_changed(before, await asyncio.to_thread(repository.status))]
         return _outcome(done, [_shown(path, child.parts.workspace, here.workspace) for path in changed])
@@ -137,8 +161,11 @@ def _folder(asked: TaskArguments, workspace: Workspace) -> Path:
     return folder.resolve()
 
 
-def _settings(parent: "Agent", folder: Path) -> Settings:
-    """How the part is held: as its parent, in its folder, with what its parent may still use and not more than one part may."""
+def _settings(parent: "Agent", folder: Path, *, looks: bool) -> Settings:
+    """How the part is held: as its parent, in its folder, with what its parent may still use and not more than one part may.
+
+    `looks`: it may change nothing, whatever its parent may.
+    """
     settings = parent.parts.settings
     left = parent.spending.left(settings.allowance)
     tokens = min(CHILD_TOKENS, left.tokens or CHILD_TOKENS)
@@ -148,6 +175,7 @@ def _settings(parent: "Agent", folder: Path) -> Settings:
         resume="",
         newest=False,
         depth=settings.depth - 1,
+        mode=Mode.READ_ONLY if looks else settings.mode,
         allowance=Allowance(steps=CHILD_STEPS, usd=left.usd, tokens=tokens),
     )
 
@@ -165,7 +193,7 @@ def _delegation(parent: "Agent", asked: TaskArguments, folder: Path) -> Delegati
                 id=id_, tenant=str(folder), title=title, model=model, dialect=dialect, budget=own.budget, terms=own.terms
             )
         )
-    return Delegation(parent=parts, conversation=id_, is_fork=asked.seed == "branch")
+    return Delegation(parent=parts, conversation=id_, is_fork=asked.seed == "branch", looks=asked.type == "expl")
 
 
 def _words(asked: TaskArguments, parent: "Agent", folder: Path) -> str:

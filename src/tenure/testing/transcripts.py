@@ -131,6 +131,8 @@ class _Writer:
             yield self._call(self._draw(st.sampled_from(TOOLS if self._wild else TOOLS[:5])))
         if self._annotated and self._draw(_seldom):
             yield from self._delimiters()
+        if self._annotated and self._draw(_seldom):
+            yield self._part()
         if self._wild and self._draw(_seldom):
             yield self._draw(
                 st.sampled_from([unknown("server tool", Origin.MODEL), picture(origin=Origin.MODEL), self._thinking()])
@@ -146,6 +148,12 @@ class _Writer:
 
     def _call(self, tool: str) -> ToolCall:
         return call(tool, self._id(), path=f"src/{self._calls}.py")
+
+    def _part(self) -> ToolCall:
+        """Work for a sub-agent."""
+        type_ = self._draw(st.sampled_from(["expl", "act"]))
+        needed = self._ended[-1:] if type_ == "act" else []
+        return call("task", self._id(), type=type_, name=f"p{self._calls}", dependencies=needed)
 
     def _id(self) -> str:
         self._calls += 1

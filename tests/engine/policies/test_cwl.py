@@ -9,7 +9,7 @@ from tenure.engine.lifecycle.fit import Rehearsal
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.policies import policy_named
 from tenure.engine.policies.cwl import Cwl
-from tenure.engine.record.entry import Draft, Entry, Origin, Role, Text
+from tenure.engine.record.entry import Draft, Entry, Origin, Role, Text, ToolCall
 from tenure.engine.view.edit import Commit, Insert
 from tenure.engine.view.project import View
 from tenure.engine.view.rules import Rules
@@ -85,6 +85,32 @@ def test_acts_leave_before_expls_and_expls_only_after_all_acts_that_depend_on_th
 def test_an_expl_of_which_an_act_is_still_open_stays() -> None:
     opened = at_rest(expl("a"), expl("b"), iter([*act("c", "a")][:-2]))
     assert order(everything(opened, PAPER)) == ["episode:b"]
+
+
+def part(name: str, type_: str, *dependencies: str) -> ToolCall:
+    return call("task", name, task="do it", name=name, type=type_, dependencies=list(dependencies))
+
+
+def test_parts_of_sub_agents_leave_as_episodes_do_and_one_that_looked_leaves_its_first_paragraph() -> None:
+    looked = [
+        reply(part("p", "expl"), part("q", "expl")),
+        results(returned(f"It is in a.py.\n\n{LONG}", "p"), returned(LONG, "q")),
+    ]
+    changed = [reply(part("r", "act", "q")), results(returned(LONG, "r"))]
+    opened = at_rest(iter([*looked, *changed]))
+    rehearsal = everything(opened, PAPER)
+    assert order(rehearsal)[:3] == ["episode:r", "episode:p", "episode:q"]
+    opened.commit(propose(opened, rehearsal))
+    inserts = [insert.text for insert in opened.view.inserts]
+    assert any("It is in a.py." in text for text in inserts)
+
+
+def test_an_open_act_keeps_what_was_looked_up_for_it() -> None:
+    looked = [reply(part("p", "expl")), results(returned(LONG, "p"))]
+    opened = at_rest(expl("a"), iter([*act("c", "a")][:2]), iter(looked))
+    assert order(everything(opened, PAPER)) == []
+    (mine,) = [each for each in opened.index.episodes if each.name == "c"]
+    assert [opened.index.episodes[each].name for each in mine.dependencies] == ["a", "p"]
 
 
 def test_an_evicted_expl_may_still_be_depended_on() -> None:

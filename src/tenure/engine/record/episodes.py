@@ -2,10 +2,13 @@
 
 CWL paper, sections 4.2 and 4.3. The four calls and all refusals are here; every refusal says what to do instead. An episode starts at
 the delimiter's call, not at its result, and ends with the result of the call that ended it.
+
+What is handed to a sub-agent is an episode too (`EpisodeGraph.delegate`): the call and its result, which stand beside the episode that is open, so
+that parts of the work may run at the same time. The paper leaves such sub-graphs open (section 7, "Non-linear trajectories").
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from operator import attrgetter
 from typing import Any, Final
@@ -53,6 +56,8 @@ class ToolAnswer(Struct, frozen=True, kw_only=True, gc=False):
 
 
 NAME_CHARS: Final = 100
+PART: Final = "part"  # the name of what is handed on without one
+SUMMARY_CHARS: Final = 400  # of a sub-agent's last words that are kept as the description
 _HASH: Final = re.compile(r"@[0-9a-f]{4,64}\Z")  # of a handle
 
 # How the tool is called. What leaves, in which order, and what stays is the policy's to say (`tenure.engine.policies.offer`).
@@ -99,6 +104,7 @@ class EpisodeGraph:
     def __init__(self, episodes: list[Episode]) -> None:
         self._episodes = episodes  # shared with the index, which also adds implicit ones
         self._by_name: dict[str, int] = {}
+        self._parts: dict[tuple[int, int], Episode] = {}  # handed on, by the block of their call, without a result yet
         self.open: Episode | None = None
         self.first_start: tuple[int, int] | None = None
 
@@ -118,15 +124,42 @@ class EpisodeGraph:
         except DelimiterRefused as refusal:
             return ToolAnswer(text=f"delimiter refused: {refusal}", error=True)
 
-    def _start(self, call: _DelimiterCall, at: tuple[int, int], turn: int, handle: Callable[[Episode], str]) -> ToolAnswer:
-        name = self._fresh_name(call, handle)
-        type_ = _episode_type(call)
-        if self.open is not None:
-            raise DelimiterRefused(
-                f"the {self.open.type} episode {self.open.name!r} is still open and episodes do not nest; "
-                f"end it first ({_how_to_end(self.open.type)}), in the same message if you like, then start {name!r}"
-            )
-        dependencies = self._dependencies(call, type_, name)
+    def delegate(
+        self, arguments: str, at: tuple[int, int], turn: int, handle: Callable[[Episode], str] = attrgetter("object")
+    ) -> Episode | ToolAnswer | None:
+        """The episode of a call at block `at` that hands work to a sub-agent; a refusal, which changes nothing; None where the call has no type.
+
+        An act that is open builds on the expl parts that are handed on for it.
+        """
+        try:
+            call = msgspec.json.decode(arguments or "{}", type=_DelimiterCall)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return None
+        if call.type not in tuple(EpisodeType):
+            return None
+        try:
+            name = self._fresh_name(call, handle) if call.name else PART if PART not in self._by_name else self._next_name(PART)
+            type_ = EpisodeType(call.type)
+            dependencies = self._dependencies(call, type_, name) if call.dependencies else []
+        except DelimiterRefused as refusal:
+            return ToolAnswer(text=f"refused: {refusal}", error=True)
+        part = self._parts[at] = self._add(type_, name, at, turn, dependencies)
+        if type_ is EpisodeType.EXPL and self.open is not None and self.open.type is EpisodeType.ACT:
+            self.open.dependencies += (part.ordinal,)
+            part.dependents += (self.open.ordinal,)
+        return part
+
+    def end_part(self, at: tuple[int, int], text: str) -> None:
+        """The result of the call at block `at` has come: of an expl part its first paragraph is the description."""
+        part = self._parts.pop(at, None)
+        if part is None:
+            return
+        part.closed, part.end = True, part.start
+        if part.type is EpisodeType.EXPL:
+            summary = " ".join(text.strip().partition("\n\n")[0].split())
+            part.description = summary if len(summary) <= SUMMARY_CHARS else f"{summary[: SUMMARY_CHARS - 1]}…"
+
+    def _add(self, type_: EpisodeType, name: str, at: tuple[int, int], turn: int, dependencies: Sequence[Episode]) -> Episode:
         episode = Episode(
             ordinal=len(self._episodes),
             type=type_,
@@ -140,8 +173,19 @@ class EpisodeGraph:
         self._by_name[name] = episode.ordinal
         for dependency in dependencies:
             dependency.dependents += (episode.ordinal,)
-        self.open = episode
         self.first_start = self.first_start or at
+        return episode
+
+    def _start(self, call: _DelimiterCall, at: tuple[int, int], turn: int, handle: Callable[[Episode], str]) -> ToolAnswer:
+        name = self._fresh_name(call, handle)
+        type_ = _episode_type(call)
+        if self.open is not None:
+            raise DelimiterRefused(
+                f"the {self.open.type} episode {self.open.name!r} is still open and episodes do not nest; "
+                f"end it first ({_how_to_end(self.open.type)}), in the same message if you like, then start {name!r}"
+            )
+        dependencies = self._dependencies(call, type_, name)
+        self.open = self._add(type_, name, at, turn, dependencies)
         after = f", building on {', '.join(d.name for d in dependencies)}" if dependencies else ""
         early = " (a description counts at the end of an expl: this one is not kept)" if (call.description or "").strip() else ""
         return ToolAnswer(text=f"started {type_} {name!r}{after}{early}")

@@ -14,10 +14,10 @@ from tenure.engine.record.entry import At, Block, Entry, Origin, Role, Spill, Th
 from tenure.engine.record.episodes import Episode, EpisodeGraph, EpisodeType, ToolAnswer
 from tenure.engine.record.inferred import InferredGraph
 from tenure.engine.record.notes import Notes
-from tenure.engine.record.objects import HASH_CHARS, tool_key
+from tenure.engine.record.objects import HASH_CHARS, tool_key, tool_name
 from tenure.engine.record.query import RecallIndex
 from tenure.engine.record.skills import Skills
-from tenure.engine.record.tools import Kinds, ToolKind, cue_of, is_delimiter, is_reference, is_virtual
+from tenure.engine.record.tools import ACTS, Act, Kinds, ToolKind, cue_of, is_delimiter, is_reference, is_virtual
 
 HASH_BYTES: Final = 8  # of an entry's id: enough for any handle, a quarter of the memory
 NONE: Final = -1  # no span, no episode
@@ -107,7 +107,7 @@ class Index:
         self.steps: list[Step] = []
         self.episodes: list[Episode] = []
         self.graph = EpisodeGraph(self.episodes)
-        self.answers: dict[At, ToolAnswer] = {}  # of delimiter calls, by (entry, block)
+        self.answers: dict[At, ToolAnswer] = {}  # of delimiter calls and refused parts, by (entry, block)
         self.recalls, self.skills, self.notes = RecallIndex(), Skills(), Notes()
         self.inferred = InferredGraph()
         self.references: set[int] = set()  # ordinals of calls that brought tools: what they answered declares them
@@ -359,6 +359,11 @@ class Index:
         return bool(self.steps) and self.steps[-1].entry >= turn.start[0]
 
     def _call_episode(self, call: ToolCall, at: At) -> int:
+        if ACTS.get(tool_name(call.name)) is Act.AGENT:
+            part = self.graph.delegate(call.arguments, at, len(self.turns), self._printed)
+            if isinstance(part, Episode):
+                return part.ordinal
+            self.answers |= {at: part} if part is not None else {}
         if not is_delimiter(self.tool(call.name, at[0])):
             return self._current(at, call.origin, Role.ASSISTANT)
         before = self.graph.open
@@ -408,7 +413,7 @@ class Index:
         span = Span(len(self.spans), tool, number, kind, cue_of(call.arguments), at, episode)
         self.spans.append(span)
         self._by_number.setdefault(key, []).append(span.ordinal)
-        if self.graph.open is None and not is_virtual(tool):
+        if self.graph.open is None and not is_virtual(tool) and not self.episodes[episode].declared:
             self.inferred.add_call(span, len(self.steps), len(self.turns))
         self.recalls.add_call(self, span, call.arguments)
         self.skills.add_call(span, call.arguments)
@@ -429,6 +434,7 @@ class Index:
         if not waiting:
             del self._waiting[result.call_id]
         span.result, span.error = at, result.error
+        self.graph.end_part(span.call, result.text)
         self.skills.add_result(span, at, result)
         self.notes.add_result(span, result)
         if is_reference(result.text):
