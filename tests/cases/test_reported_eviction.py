@@ -87,7 +87,7 @@ def test_an_edit_does_not_fire_again_each_turn(name: str) -> None:  # langchain-
 
 @every_policy
 def test_what_was_cleared_is_not_cleared_again(name: str) -> None:  # kimi-code#3357: the prefix breaks for a note about a note
-    agent = Agent(EVERY[name], clip=3_000, lines=300)
+    agent = Agent(EVERY[name], clip=2_000, lines=100)
     agent.lived(12)
     notes = [
         (edit.entry, edit.block)

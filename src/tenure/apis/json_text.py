@@ -62,7 +62,9 @@ def load(text: str, where: str = "JSON") -> Json:
 def dump(value: object) -> str:
     """The JSON text of a value. A lone surrogate is escaped; objects of a provider's SDK write themselves."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
-    return json.dumps(value, separators=(",", ":"), default=_plain) if _SURROGATE.search(text) else text
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return json.dumps(value, separators=(",", ":"), default=_plain)
 
 
 def clean(text: str) -> str:

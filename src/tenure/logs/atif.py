@@ -82,8 +82,6 @@ class _Summary(Struct, frozen=True, gc=False):
     summary: str | None = None
 
 
-_trajectory: Final = msgspec.json.Decoder(_AtifTrajectory)
-_step: Final = msgspec.json.Decoder(AtifStep)
 _summary: Final = msgspec.json.Decoder(_Summary | None)
 
 
@@ -102,12 +100,12 @@ class Atif:
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """Drafts in the order of the steps, results after their calls; sub-agents after the trajectory that holds them."""
         reading = _AtifReading()
-        return reading.transcript.run(samples(chunks, _trajectory, ALLOWED, "trajectory"), reading.trajectory)
+        return reading.transcript.run(samples(chunks, _AtifTrajectory, ALLOWED, "trajectory"), reading.trajectory)
 
     def read_agent(self, chunks: Iterable[bytes], agent: str) -> Iterator[Event]:
         """Drafts of an embedded sub-agent, by the id that `read` gave it."""
         names, seen = _Names(), TranscriptBuilder()
-        for item in samples(chunks, _trajectory, ALLOWED, "trajectory"):
+        for item in samples(chunks, _AtifTrajectory, ALLOWED, "trajectory"):
             for found in () if isinstance(item, Skipped) or _is_again(seen, *item) else _embedded(*item, names):
                 if isinstance(found, _Embedded) and found.id == agent:
                     reading = _AtifReading()
@@ -143,7 +141,7 @@ def _embedded(element: Element, outer: _AtifTrajectory, names: _Names, depth: in
     if outer.subagent_trajectories and depth > DEEPEST:
         yield Skipped(line=element.line, bytes=0, reason=TOO_DEEP)
         return
-    for item in decoded(inside(outer.subagent_trajectories or [], element), _trajectory, "trajectory of a sub-agent"):
+    for item in decoded(inside(outer.subagent_trajectories or [], element), _AtifTrajectory, "trajectory of a sub-agent"):
         if isinstance(item, Skipped):
             yield item
             continue
@@ -203,7 +201,7 @@ class _AtifReading:
 
     def conversation(self, element: Element, trajectory: _AtifTrajectory) -> None:
         """Add the drafts of one trajectory, less those that only repeat what stayed in the window."""
-        steps = list(self.transcript.inside(trajectory.steps, element, _step, "step"))
+        steps = list(self.transcript.inside(trajectory.steps, element, AtifStep, "step"))
         items = (_Boundary("new trajectory", element.line), *self._items(steps, trajectory))
         repeated: dict[int, int] = {}
         prologue: list[int] = []  # what every rewriting leaves; of an agent with one prompt that prompt

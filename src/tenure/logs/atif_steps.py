@@ -201,8 +201,6 @@ class AtifStep(Struct, frozen=True, gc=False):
 
 _content: Final = msgspec.json.Decoder(str | list[Raw] | None)
 _part: Final = msgspec.json.Decoder(_AtifStepPart | str)
-_counts: Final = msgspec.json.Decoder(dict[str, Raw])
-_count: Final = msgspec.json.Decoder(int)
 
 
 def compaction(step: AtifStep) -> str:
@@ -305,8 +303,8 @@ def usage(step: AtifStep) -> Usage | None:
 
 def _written(metrics: _AtifStepMetrics) -> int:
     try:
-        counts = decode(bytes(metrics.extra), _counts)
-        return next((max(0, decode(bytes(counts[name]), _count)) for name in CACHE_WRITES if name in counts), 0)
+        counts = decode(bytes(metrics.extra), dict[str, Raw])
+        return next((max(0, decode(bytes(counts[name]), int)) for name in CACHE_WRITES if name in counts), 0)
     except DamagedJson:
         return 0
 

@@ -199,9 +199,7 @@ class _ClaudeHeld(Struct, frozen=True, kw_only=True, gc=False):
     cleared: tuple[str, ...] = ()
 
 
-_decoder: Final = msgspec.json.Decoder(_ClaudeLine)
 _progress: Final = msgspec.json.Decoder(_Progress | None)
-_probe: Final = msgspec.json.Decoder(_ClaudeProbe)
 
 
 class ClaudeCode:
@@ -227,7 +225,7 @@ def _is_line(line: bytes) -> bool:
     if "parentUuid" in top and {"type", "uuid", "message", "isSidechain"} & set(top):
         return True
     try:
-        probe = _probe.decode(line)
+        probe = msgspec.json.decode(line, type=_ClaudeProbe)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     marks = (probe.uuid, probe.sessionId, probe.leafUuid, probe.isSnapshotUpdate)
@@ -281,7 +279,7 @@ class _ClaudeReading:
         self.last: str | None = None
 
     def events(self, chunks: Iterable[bytes]) -> Iterator[Event]:
-        yield from self.transcript.each(records(chunks, _decoder), self._line)
+        yield from self.transcript.each(records(chunks, _ClaudeLine), self._line)
         self._settle()
         yield from self.transcript.take() if self.agent else self.transcript.end()
 

@@ -250,12 +250,8 @@ class _ClineBody(Struct, frozen=True):
     payload: bytes = b""
 
 
-_array: Final = msgspec.json.Decoder(list[Raw])
-_task: Final = msgspec.json.Decoder(_ClineTask)
-_message: Final = msgspec.json.Decoder(_ClineMessage)
 _parts: Final = msgspec.json.Decoder(str | list[_ClinePart] | None)
 _outputs: Final = msgspec.json.Decoder(str | _ClineOutput | list[_ClinePart])
-_part_list: Final = msgspec.json.Decoder(list[_ClinePart])
 
 
 class ClineReader:
@@ -283,7 +279,7 @@ class ClineReader:
         if opening(raw) == "{":
             yield from _of_object(raw)
             return
-        array = document((raw,), _array, ALLOWED)
+        array = document((raw,), list[Raw], ALLOWED)
         items = elements(array.value, array.source, array.faithful)
         yield from read_screen(items) if is_screen(raw[:HEAD]) else _ClineReading().events(items)
         yield from array.skipped
@@ -297,7 +293,7 @@ def _is_history(head: bytes) -> bool:
 
 
 def _of_object(raw: bytes) -> Iterator[Event]:
-    task = document((raw,), _task, ALLOWED)
+    task = document((raw,), _ClineTask, ALLOWED)
     value, reading = task.value, _ClineReading()
     reading.transcript.here(1, 0)
     if value.agent in ("subagent", "teammate"):
@@ -318,7 +314,7 @@ class _ClineReading:
         self.open: list[str] = []  # the calls of the message before
 
     def events(self, array: Iterable[Element]) -> Iterator[Event]:
-        yield from self.transcript.each(decoded(array, _message, "message"), self._message)
+        yield from self.transcript.each(decoded(array, _ClineMessage, "message"), self._message)
         self._end_thoughts()
         yield from self.transcript.end()
 
@@ -478,7 +474,7 @@ def _read(message: _ClineMessage, raw: bytes) -> _ClineBody:
 def _parts_of(raw: bytes) -> list[tuple[_ClinePart, bytes]]:
     """The parts of a content with their JSON, none when it is a text. Raises DamagedJson."""
     value, source, _ = decode_with_source(raw, _parts)
-    return [] if not value or isinstance(value, str) else list(zip(value, map(bytes, decode(source, _array)), strict=True))
+    return [] if not value or isinstance(value, str) else list(zip(value, map(bytes, decode(source, list[Raw])), strict=True))
 
 
 def _unless_repeated(thoughts: tuple[Thinking, ...], blocks: Sequence[Block]) -> tuple[Thinking, ...]:
@@ -530,7 +526,7 @@ def _output(raw: bytes) -> tuple[str, tuple[Media, ...], bool]:
             raw = bytes(value.value)
             if value.type != "content":
                 return text_or_json(raw), (), value.type.startswith("error")
-            value = decode(raw, _part_list)
+            value = decode(raw, list[_ClinePart])
     except DamagedJson:
         return text_or_json(raw), (), False
     media = tuple(part.media(Origin.TOOL) for part in value if part.type in _MEDIA and (part.image or part.data))

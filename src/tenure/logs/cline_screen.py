@@ -101,12 +101,6 @@ class _ScreenSeen(Struct, frozen=True, gc=False):
     logs: str | None = None
 
 
-_line: Final = msgspec.json.Decoder(_ScreenLine)
-_request: Final = msgspec.json.Decoder(_ScreenRequest)
-_seen: Final = msgspec.json.Decoder(_ScreenSeen)
-_object: Final = msgspec.json.Decoder(dict[str, Raw])
-
-
 def is_screen(head: bytes) -> bool:
     """Whether an array starts with a line of a screen."""
     start = head.find(b"[")
@@ -130,7 +124,7 @@ class _ScreenReading:
         self.placed: list[tuple[int, int]] = []  # index in the history, number of the draft
 
     def events(self, array: Iterable[Element]) -> Iterator[Event]:
-        yield from self.transcript.each(decoded(array, _line, "message"), self._line)
+        yield from self.transcript.each(decoded(array, _ScreenLine, "message"), self._line)
         self._end_answer(-1)
         yield from self.transcript.end()
 
@@ -187,7 +181,7 @@ class _ScreenReading:
             return  # an empty question is only a button
         name, argument = CALLS[kind]
         try:
-            fields = decode(text.encode(), _object)
+            fields = decode(text.encode(), dict[str, Raw])
             name = msgspec.json.decode(fields["tool"], type=str) if kind == "tool" and "tool" in fields else name
             arguments = text
         except (DamagedJson, msgspec.DecodeError):
@@ -198,7 +192,7 @@ class _ScreenReading:
 
     def _request(self, text: str) -> None:
         try:
-            request = decode((text or "{}").encode(), _request)
+            request = decode((text or "{}").encode(), _ScreenRequest)
         except DamagedJson:
             self.transcript.skip("request whose text is damaged: its figures are left out")
             return
@@ -235,7 +229,7 @@ class _ScreenReading:
 def _shown(kind: str, text: str, images: list[str]) -> list[Block]:
     if kind == "browser_action_result":
         try:
-            seen = decode(text.encode(), _seen)
+            seen = decode(text.encode(), _ScreenSeen)
             text, images = seen.logs or "", [seen.screenshot] if seen.screenshot else []
         except DamagedJson:
             pass

@@ -19,7 +19,7 @@ from tenure.logs.codex_items import BESIDE, SEALED, CodexItem, CodexPart, CodexP
 from tenure.logs.json_files import HEAD, Element, document, elements, opened, records
 from tenure.logs.parts import prompt_usage
 from tenure.logs.reader import Event
-from tenure.logs.salvage import DamagedJson, cut, salvage
+from tenure.logs.salvage import DamagedJson, Shape, cut, salvage
 from tenure.logs.shape import keys
 from tenure.logs.transcript import TranscriptBuilder, utc
 
@@ -174,18 +174,6 @@ class _CodexProbe(Struct, frozen=True, gc=False):
         return self.record_type == "state" or bool(self.id and self.timestamp and bytes(self.instructions))
 
 
-_line: Final = msgspec.json.Decoder(_CodexLine)
-_item: Final = msgspec.json.Decoder(Item)
-_meta: Final = msgspec.json.Decoder(_Meta)
-_event: Final = msgspec.json.Decoder(_RolloutEvent)
-_counted: Final = msgspec.json.Decoder(_Counted)
-_settings: Final = msgspec.json.Decoder(_Settings)
-_compacted: Final = msgspec.json.Decoder(_Compacted)
-_letter: Final = msgspec.json.Decoder(_Letter)
-_document: Final = msgspec.json.Decoder(_RolloutDocument)
-_probe: Final = msgspec.json.Decoder(_CodexProbe)
-
-
 class Codex:
     """Reads Codex CLI's rollouts."""
 
@@ -211,7 +199,7 @@ def _is_document(head: bytes) -> bool:
 def _is_line(line: bytes) -> bool:
     """Whether this is one of the lines that only rollouts have; it may be cut off."""
     try:
-        return _probe.decode(line).fits
+        return msgspec.json.decode(line, type=_CodexProbe).fits
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         named = {"type", "payload"} <= set(keys(line))
         return named and (_LINE_TYPE.search(line) is not None or any(mark in line for mark in _OF_META))
@@ -262,11 +250,11 @@ class _CodexReading:
         self.before = b""  # the last line
 
     def of_lines(self, chunks: Iterable[bytes]) -> Iterator[Event]:
-        yield from self.transcript.each(records(chunks, _line), self._line)
+        yield from self.transcript.each(records(chunks, _CodexLine), self._line)
         yield from self._end()
 
     def of_document(self, chunks: Iterable[bytes]) -> Iterator[Event]:
-        read = document(chunks, _document, ALLOWED)
+        read = document(chunks, _RolloutDocument, ALLOWED)
         self.transcript.here(1, 0)
         self._head(read.value.session)
         items = elements(read.value.items, read.source, read.faithful)
@@ -281,7 +269,7 @@ class _CodexReading:
 
     def _element(self, element: Element, _: Element) -> None:
         try:
-            item = self._read(element.source, _item)
+            item = self._read(element.source, Item)
             if item.role == "system":
                 self.transcript.skip("notice: shown to the user, never sent to the model")
             else:
@@ -307,32 +295,32 @@ class _CodexReading:
         match line.type:
             case "response_item":
                 if b'"delivered_assistant_message"' not in bytes(line.metadata):  # words passed on through a tool, noted again
-                    self._item(self._read(body, _item), body)
+                    self._item(self._read(body, Item), body)
             case "event_msg":
-                self._event(self._read(body, _event))
+                self._event(self._read(body, _RolloutEvent))
             case "turn_context":
-                self.model = self._read(body, _settings).model or self.model
+                self.model = self._read(body, _Settings).model or self.model
             case "session_meta":
-                self._head(self._read(body, _meta))
+                self._head(self._read(body, _Meta))
             case "compacted":
                 self._compaction(body)
             case "token_usage_record":
-                counted = self._read(body, _counted)
+                counted = self._read(body, _Counted)
                 self._count(counted.usage, counted.thread_token_usage)
             case "inter_agent_communication":
-                self._letter(self._read(body, _letter))
+                self._letter(self._read(body, _Letter))
             case "rollout_reference":
                 self.transcript.lost("what came before is in another rollout", 0)
             case kind if not wrapped and (kind in BARE or kind.endswith(("_call", "_output")) or (not kind and line.role)):
-                self._item(self._read(body, _item), _unstamped(body))
+                self._item(self._read(body, Item), _unstamped(body))
             case "" if not wrapped and line.id is not None:
-                self._head(self._read(body, _meta))
+                self._head(self._read(body, _Meta))
             case kind:
                 if kind not in NOTES and line.record_type is None:
                     self.transcript.skip(f"line type unknown to this version: {kind!r}")
 
-    def _read(self, raw: bytes, decoder: "msgspec.json.Decoder[T]") -> T:
-        read = salvage(raw, decoder)
+    def _read(self, raw: bytes, shape: Shape[T]) -> T:
+        read = salvage(raw, shape)
         for reason in read.left_out:
             self.transcript.skip(reason, 0)
         return read.value
@@ -423,7 +411,7 @@ class _CodexReading:
         self._flush()
         self._settle()
         self.early = None
-        read = salvage(body, _compacted)
+        read = salvage(body, _Compacted)
         compacted: _Compacted = read.value
         history = elements(compacted.replacement_history or [], read.source, read.faithful)
         items = list(self._history(history, compacted.message))
@@ -450,7 +438,7 @@ class _CodexReading:
         """The items of the window as the compaction left it."""
         for element in window:
             try:
-                item = self._read(element.source, _item)
+                item = self._read(element.source, Item)
                 if item.kind not in BESIDE:
                     yield _attributed(item, read_item(item, element.faithful, self.transcript.line), summary)
             except (DamagedJson, InputError, RecursionError) as error:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-import msgspec
 from msgspec import Raw, Struct
 
 from tenure.engine.record.entry import Block, Origin, Role, Thinking, ToolCall, ToolResult
@@ -73,9 +72,6 @@ class _CopilotLine(Struct, frozen=True, gc=False, rename="camel"):
     data: _Data | None = None
 
 
-_line: Final = msgspec.json.Decoder(_CopilotLine)
-
-
 class CopilotCli:
     """Reads GitHub Copilot CLI's events."""
 
@@ -92,7 +88,7 @@ class CopilotCli:
     def read_agent(self, chunks: Iterable[bytes], agent: str) -> Iterator[Event]:
         """Drafts of a sub-agent, by its id or that of the call that started it."""
         reading = _CopilotReading(agent)
-        return reading.transcript.run(records(chunks, _line), reading.line, agent=agent)
+        return reading.transcript.run(records(chunks, _CopilotLine), reading.line, agent=agent)
 
 
 class _CopilotReading:

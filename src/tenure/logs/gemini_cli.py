@@ -102,11 +102,6 @@ class _Change(Struct, frozen=True, gc=False):
     messages: list[_GeminiMessage] | None = None
 
 
-_chat: Final = msgspec.json.Decoder(_GeminiChat)
-_message: Final = msgspec.json.Decoder(_GeminiMessage)
-_change: Final = msgspec.json.Decoder(_Change)
-
-
 class GeminiCli:
     """Reads Gemini CLI's chats, document or lines."""
 
@@ -139,8 +134,8 @@ class _GeminiReading:
         self.held: dict[str, tuple[Element, _GeminiMessage]] = {}  # what the records amount to, in order of first appearance
 
     def document(self, raw: bytes) -> Iterator[Skipped]:
-        chat = document((raw,), _chat, ALLOWED)
-        for item in decoded(elements(chat.value.messages, chat.source, chat.faithful), _message, "message"):
+        chat = document((raw,), _GeminiChat, ALLOWED)
+        for item in decoded(elements(chat.value.messages, chat.source, chat.faithful), _GeminiMessage, "message"):
             if isinstance(item, Skipped):
                 yield item
             else:
@@ -148,7 +143,7 @@ class _GeminiReading:
         yield from chat.skipped
 
     def lines(self, raw: bytes) -> Iterator[Skipped]:
-        for item in records((raw,), _message):
+        for item in records((raw,), _GeminiMessage):
             if isinstance(item, Skipped):
                 yield item
                 continue
@@ -169,7 +164,7 @@ class _GeminiReading:
     def _replace(self, element: Element, message: _GeminiMessage) -> None:
         """Take a `$set`: of the header, which says nothing to the model, or of all messages."""
         try:
-            messages = decode(bytes(message.change), _change).messages
+            messages = decode(bytes(message.change), _Change).messages
         except DamagedJson:
             self.transcript.skip("damaged change of the messages", element.size, element.line)
             return

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-import msgspec
 from msgspec import Raw, Struct, field
 
 from tenure.engine.record.entry import Block, Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
@@ -223,12 +222,6 @@ class _GooseLine(_GooseMessage, frozen=True, gc=False):
     description: str | None = None
 
 
-_session: Final = msgspec.json.Decoder(_GooseSession)
-_message: Final = msgspec.json.Decoder(_GooseMessage)
-_line: Final = msgspec.json.Decoder(_GooseLine)
-_fields: Final = msgspec.json.Decoder(dict[str, Raw])
-
-
 class Goose:
     """Reads goose's sessions, lines or document."""
 
@@ -255,13 +248,13 @@ def _is_by_line(head: bytes) -> bool:
     if {"role", "content"} <= set(keys(head)):
         return True
     try:
-        return not {"conversation", "messages"} & set(decode(head.partition(b"\n")[0], _fields))
+        return not {"conversation", "messages"} & set(decode(head.partition(b"\n")[0], dict[str, Raw]))
     except DamagedJson:
         return False
 
 
 def _of_document(chunks: Iterable[bytes]) -> Iterator[Event]:
-    session = document(chunks, _session, ALLOWED)
+    session = document(chunks, _GooseSession, ALLOWED)
     value = session.value
     array = value.conversation if value.conversation is not None else value.messages
     if array is None:
@@ -271,7 +264,7 @@ def _of_document(chunks: Iterable[bytes]) -> Iterator[Event]:
         reading.transcript.here(1, 0)
         reading.transcript.of_parent(value.parent_session_id)
         yield from reading.transcript.take()
-    items = decoded(elements(array, session.source, session.faithful), _message, "message")
+    items = decoded(elements(array, session.source, session.faithful), _GooseMessage, "message")
     yield from reading.transcript.each(items, reading.message)
     yield from reading.end()
     yield from session.skipped
@@ -286,7 +279,7 @@ class _GooseReading:
         self.thoughts: set[str] = set()  # since the human spoke
 
     def of_lines(self, chunks: Iterable[bytes]) -> Iterator[Event]:
-        yield from self.transcript.each(records(chunks, _line), self._line)
+        yield from self.transcript.each(records(chunks, _GooseLine), self._line)
         yield from self.end()
 
     def _line(self, element: Element, line: _GooseLine) -> None:

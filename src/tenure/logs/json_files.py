@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tenure.errors import InputError
 from tenure.logs.reader import Skipped
-from tenure.logs.salvage import DamagedJson, salvage, utf8
+from tenure.logs.salvage import DamagedJson, Shape, salvage, utf8
 from tenure.logs.shape import bare, keys, opening
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ def lines(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes] | Skipped]:
     yield from _line(number, held, dropped)
 
 
-def records(chunks: Iterable[bytes], decoder: "msgspec.json.Decoder[T]") -> Iterator[tuple[Element, T] | Skipped]:
+def records(chunks: Iterable[bytes], shape: Shape[T]) -> Iterator[tuple[Element, T] | Skipped]:
     """The decoded lines of the file, in order; Skipped for each that no parser can read, and for each field in an unknown shape."""
     for item in lines(chunks):
         if isinstance(item, Skipped):
@@ -70,10 +70,10 @@ def records(chunks: Iterable[bytes], decoder: "msgspec.json.Decoder[T]") -> Iter
             continue
         number, raw = item
         try:
-            read = salvage(raw, decoder)
+            read = salvage(raw, shape)
         except DamagedJson as damage:
             if len(parts := _objects(raw)) > 1:
-                for found in records((b"\n".join(parts),), decoder):
+                for found in records((b"\n".join(parts),), shape):
                     yield (
                         replace(found, line=number) if isinstance(found, Skipped) else (replace(found[0], line=number), found[1])
                     )
@@ -127,7 +127,7 @@ class Document(Struct, Generic[T], frozen=True):
     skipped: tuple[Skipped, ...] = ()  # what could not be read
 
 
-def document(chunks: Iterable[bytes], decoder: "msgspec.json.Decoder[T]", allowed: str) -> "Document[T]":
+def document(chunks: Iterable[bytes], shape: Shape[T], allowed: str) -> "Document[T]":
     """The document, less what is damaged: elements of its outermost array, all from the damage on, or fields of another shape.
 
     Raises InputError naming `allowed` where not even that can be read.
@@ -136,7 +136,7 @@ def document(chunks: Iterable[bytes], decoder: "msgspec.json.Decoder[T]", allowe
     holes: list[Skipped] = []
     while True:
         try:
-            read = salvage(raw, decoder)
+            read = salvage(raw, shape)
         except DamagedJson as damage:
             if damage.misshapen or len(holes) > MOST_HOLES:
                 raise _refusal(raw, damage, allowed) from damage
@@ -219,11 +219,11 @@ def elements(array: list[Raw], source: bytes, faithful: bytes) -> Iterator[Eleme
         at = end
 
 
-def decoded(array: Iterable[Element], decoder: "msgspec.json.Decoder[T]", what: str) -> Iterator[tuple[Element, T] | Skipped]:
+def decoded(array: Iterable[Element], shape: Shape[T], what: str) -> Iterator[tuple[Element, T] | Skipped]:
     """Each element with its value; Skipped for each that is no `what`, and for each field in an unknown shape."""
     for element in array:
         try:
-            read = salvage(element.source, decoder)
+            read = salvage(element.source, shape)
         except DamagedJson as damage:
             yield Skipped(line=element.line, bytes=element.size, reason=f"damaged {what}: found {damage.found}")
             continue
@@ -241,22 +241,18 @@ def _place(raw: bytes, offset: int) -> str:
 
 GOES_ON: Final = (b"[", b",", b":")  # how a line ends inside of an object
 
-_array: Final = msgspec.json.Decoder(list[Raw])
 
-
-def samples(
-    chunks: Iterable[bytes], decoder: "msgspec.json.Decoder[T]", allowed: str, what: str
-) -> Iterator[tuple[Element, T] | Skipped]:
+def samples(chunks: Iterable[bytes], shape: Shape[T], allowed: str, what: str) -> Iterator[tuple[Element, T] | Skipped]:
     """Each sample with the line it starts on. Raises InputError naming `allowed` when not one can be read."""
     head, whole = opened(chunks)
     if opening(head) == "[":
-        array = document(whole, _array, allowed)
-        yield from decoded(elements(array.value, array.source, array.faithful), decoder, what)
+        array = document(whole, list[Raw], allowed)
+        yield from decoded(elements(array.value, array.source, array.faithful), shape, what)
         yield from array.skipped
     elif _is_by_line(head):
-        yield from _by_line(whole, decoder, allowed)
+        yield from _by_line(whole, shape, allowed)
     else:
-        yield from _whole(whole, 1, decoder, allowed)
+        yield from _whole(whole, 1, shape, allowed)
 
 
 def inside(array: list[Raw], outer: Element) -> Iterator[Element]:
@@ -278,15 +274,13 @@ def _is_by_line(head: bytes) -> bool:
     return not more.strip() or (more.lstrip().startswith(b"{") and not first.rstrip().endswith(GOES_ON))
 
 
-def _whole(
-    chunks: Iterable[bytes], line: int, decoder: "msgspec.json.Decoder[T]", allowed: str
-) -> Iterator[tuple[Element, T] | Skipped]:
-    read = document(chunks, decoder, allowed)
+def _whole(chunks: Iterable[bytes], line: int, shape: Shape[T], allowed: str) -> Iterator[tuple[Element, T] | Skipped]:
+    read = document(chunks, shape, allowed)
     yield Element(line, read.source, read.faithful, len(read.faithful)), read.value
     yield from (replace(skipped, line=skipped.line and skipped.line + line - 1) for skipped in read.skipped)
 
 
-def _by_line(chunks: Iterable[bytes], decoder: "msgspec.json.Decoder[T]", allowed: str) -> Iterator[tuple[Element, T] | Skipped]:
+def _by_line(chunks: Iterable[bytes], shape: Shape[T], allowed: str) -> Iterator[tuple[Element, T] | Skipped]:
     refusals: list[tuple[Skipped, InputError]] = []
     any_yet = False
     for item in lines(chunks):
@@ -295,7 +289,7 @@ def _by_line(chunks: Iterable[bytes], decoder: "msgspec.json.Decoder[T]", allowe
             continue
         number, raw = item
         try:
-            yield from _whole((raw,), number, decoder, allowed)
+            yield from _whole((raw,), number, shape, allowed)
             any_yet = True
         except InputError as error:
             reason = f"damaged line: {error.found}, expected {error.allowed}"

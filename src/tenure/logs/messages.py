@@ -43,8 +43,6 @@ class _ApiBody(Struct, frozen=True, gc=False):
     instructions: str | None = None
 
 
-_array: Final = msgspec.json.Decoder(list[Raw])
-_body: Final = msgspec.json.Decoder(_ApiBody)
 _any: Final = msgspec.json.Decoder(Raw)
 
 
@@ -77,11 +75,11 @@ class ApiMessages:
 
     def _of_document(self, raw: bytes) -> Iterator[Element | Draft | Skipped]:
         if opening(raw) == "[":
-            array = document((raw,), _array, ALLOWED)
+            array = document((raw,), list[Raw], ALLOWED)
             yield from elements(array.value, array.source, array.faithful)
             yield from array.skipped
             return
-        read = document((raw,), _body, ALLOWED)
+        read = document((raw,), _ApiBody, ALLOWED)
         body = read.value
         if prompt := _prompt(body):
             yield Draft(role=Role.SYSTEM, blocks=(Text(text=prompt, origin=Origin.HARNESS),), line=1)

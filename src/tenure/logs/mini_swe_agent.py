@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
@@ -48,10 +47,6 @@ class _MiniTrajectory(Struct, frozen=True, gc=False):
     messages: list[Raw]
 
 
-_trajectory: Final = msgspec.json.Decoder(_MiniTrajectory)
-_about: Final = msgspec.json.Decoder(_MiniAbout)
-
-
 class MiniSweAgent:
     """Reads mini-swe-agent's trajectories."""
 
@@ -65,9 +60,9 @@ class MiniSweAgent:
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """One draft per message, in order."""
-        trajectory = document(chunks, _trajectory, ALLOWED)
+        trajectory = document(chunks, _MiniTrajectory, ALLOWED)
         asked = False
-        for item in decoded(elements(trajectory.value.messages, trajectory.source, trajectory.faithful), _about, "message"):
+        for item in decoded(elements(trajectory.value.messages, trajectory.source, trajectory.faithful), _MiniAbout, "message"):
             event = item if isinstance(item, Skipped) else _event(*item, asked)
             asked = asked or (isinstance(event, Draft) and event.role is Role.USER)
             yield event

@@ -7,7 +7,6 @@ OpenCode pruned are still in the file, with the time of the pruning.
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-import msgspec
 from msgspec import Raw, Struct
 
 from tenure.engine.record.entry import Block, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
@@ -103,10 +102,6 @@ class _Export(Struct, frozen=True, gc=False):
     info: _OpenCodeSession = _OpenCodeSession()
 
 
-_export: Final = msgspec.json.Decoder(_Export)
-_message: Final = msgspec.json.Decoder(_OpenCodeMessage)
-
-
 class OpenCode:
     """Reads OpenCode's export."""
 
@@ -118,7 +113,7 @@ class OpenCode:
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """Drafts in the order of the file, each step its own; prunings where they happened."""
-        export = document(chunks, _export, ALLOWED)
+        export = document(chunks, _Export, ALLOWED)
         reading = _OpenCodeReading()
         if parent := export.value.info.parentID:
             reading.transcript.here(1, 0)
@@ -136,7 +131,7 @@ class _OpenCodeReading:
 
     def events(self, array: Iterable[Element]) -> Iterator[Event]:
         read: list[tuple[Element, _OpenCodeMessage]] = []
-        for item in decoded(array, _message, "message"):
+        for item in decoded(array, _OpenCodeMessage, "message"):
             if isinstance(item, Skipped):
                 yield item
                 continue

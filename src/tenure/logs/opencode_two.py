@@ -108,8 +108,6 @@ class _TwoRow(Struct, frozen=True, gc=False):
 
 _Fields = dict[str, Any]  # of an object of the export; None stands for a field that is not there
 
-_row: Final = msgspec.json.Decoder(_TwoRow)
-
 
 def translated(kind: str, data: bytes, session: str) -> Iterator[bytes]:
     """One stored message as messages of the export, as JSON: mostly one, none for what no model saw. Raises DamagedJson.
@@ -120,7 +118,7 @@ def translated(kind: str, data: bytes, session: str) -> Iterator[bytes]:
         return
     row, left_out = _TwoRow(), (f"message of kind {kind}",)
     if kind in _KINDS:
-        row, _, _, left_out = salvage(data, _row)
+        row, _, _, left_out = salvage(data, _TwoRow)
         yield from (_message(session, row, *message) for message in _KINDS[kind](row))
     if left_out:
         yield _message(session, row, "user", [{"type": each} for each in left_out], {})

@@ -21,8 +21,6 @@ CHAT_API: Final = APIS["openai-chat"]
 RESPONSES_API: Final = APIS["openai-responses"]
 ANTHROPIC_API: Final = APIS["anthropic"]
 
-_string: Final = msgspec.json.Decoder(str)
-
 
 def seal(secret: str | None) -> str:
     """What a trace is known by whose signature or encrypted content is `secret`."""
@@ -50,7 +48,7 @@ def joined(fields: dict[str, bytes]) -> bytes:
 def string(raw: Raw | bytes) -> str | None:
     """The text that is a JSON string; None for anything else."""
     try:
-        return decode(bytes(raw), _string) if bytes(raw)[:1] == b'"' else None
+        return decode(bytes(raw), str) if bytes(raw)[:1] == b'"' else None
     except DamagedJson:
         return None
 
@@ -162,13 +160,11 @@ def usage_within(prompt: int | None, output: int | None, read: int | None, write
 
 # Messages of the Chat Completions API, with notes of the tool that logged them.
 
-_fields: Final = msgspec.json.Decoder(dict[str, Raw])
-
 
 def chat_message(element: Element, sent: Sequence[str]) -> Draft | Skipped:
     """The message of which only the fields named `sent` went to the model, in that order; its own bytes when it holds no others."""
     try:
-        fields = decode(element.source, _fields)
+        fields = decode(element.source, dict[str, Raw])
         message = element.faithful
         if not all(key in sent for key in fields):
             message = joined({key: cut(bytes(fields[key]), element.source, element.faithful) for key in sent if key in fields})
@@ -217,9 +213,7 @@ class AnthropicContent(Struct, frozen=True, gc=False):
         return json[1:-1].strip() if json[:1] == b"[" else b'{"type":"text","text":' + json + b"}"
 
 
-_raws: Final = msgspec.json.Decoder(list[Raw])
 _parts: Final = msgspec.json.Decoder(str | list[AnthropicPart] | None)
-_part: Final = msgspec.json.Decoder(AnthropicPart)
 _any: Final = msgspec.json.Decoder[Any](Any)
 
 OriginOf = Callable[[str], Origin]  # who wrote a text part
@@ -247,7 +241,9 @@ def anthropic_result(raw: bytes) -> tuple[str, tuple[Media, ...]]:
         return value or "", ()
     media = [_media(part, Origin.TOOL) for part in value]
     raws = (
-        decode(raw, _raws) if any(part.type != "text" and image is None for part, image in zip(value, media, strict=True)) else ()
+        decode(raw, list[Raw])
+        if any(part.type != "text" and image is None for part, image in zip(value, media, strict=True))
+        else ()
     )
     texts = (
         part.text if part.type == "text" else plain(raws[n])
@@ -277,8 +273,8 @@ def _block(part: AnthropicPart, origin_of: OriginOf) -> Block | None:
 def _with_opaque(source: bytes, origin_of: OriginOf) -> Iterator[Block]:
     """Like `_block` for every part, with the JSON of unknown ones as their text."""
     other = Origin.MODEL if origin_of("") is Origin.MODEL else Origin.HARNESS
-    for raw in decode(source, _raws):
-        part = decode(bytes(raw), _part)
+    for raw in decode(source, list[Raw]):
+        part = decode(bytes(raw), AnthropicPart)
         yield _block(part, origin_of) or Opaque(type=part.type, text=plain(raw), origin=other)
 
 

@@ -157,10 +157,6 @@ class _PiProbe(Struct, frozen=True, gc=False):
     message: dict[str, Raw] | None = None
 
 
-_decoder: Final = msgspec.json.Decoder(_PiLine)
-_probe: Final = msgspec.json.Decoder(_PiProbe)
-
-
 class Pi:
     """Reads pi's JSONL, linear and tree."""
 
@@ -177,7 +173,7 @@ class Pi:
 
 def _fits(line: bytes) -> bool:
     try:
-        probe = _probe.decode(line)
+        probe = msgspec.json.decode(line, type=_PiProbe)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     if probe.type == "session":
@@ -195,7 +191,7 @@ class _PiReading:
         self.last: str | None = None
 
     def events(self, chunks: Iterable[bytes]) -> Iterator[Event]:
-        yield from self.transcript.each(records(chunks, _decoder), self._line)
+        yield from self.transcript.each(records(chunks, _PiLine), self._line)
         for key in branch(self.parents, self.last):
             number, size, line = self.held.pop(key)
             self.transcript.here(number, size, line.timestamp)

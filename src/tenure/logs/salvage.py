@@ -8,6 +8,7 @@ in another shape is blanked out where it stands, and named.
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from math import isfinite
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -37,14 +38,17 @@ class DamagedJson(ValueError):
         self.misshapen = misshapen  # JSON that can be read, in another shape than expected
 
 
-def decode(raw: bytes, decoder: "msgspec.json.Decoder[T]") -> T:
+Shape = type[T] | msgspec.json.Decoder[T]  # what JSON is decoded as: a type, or a decoder where that is a union
+
+
+def decode(raw: bytes, shape: Shape[T]) -> T:
     """The value of `raw`, mended where it has to be; strings in it are valid Unicode. Raises DamagedJson."""
-    return decode_with_source(raw, decoder)[0]
+    return decode_with_source(raw, shape)[0]
 
 
-def decode_with_source(raw: bytes, decoder: "msgspec.json.Decoder[T]") -> tuple[T, bytes, bytes]:
+def decode_with_source(raw: bytes, shape: Shape[T]) -> tuple[T, bytes, bytes]:
     """The value, the bytes it was decoded from, and bytes of equal offsets to cut payloads from: `raw` whenever that can be."""
-    raw = raw.removeprefix(_BOM)
+    raw, decoder = raw.removeprefix(_BOM), _decoder(shape)
     try:
         return decoder.decode(raw), raw, raw
     except _REFUSALS as error:
@@ -58,6 +62,13 @@ def decode_with_source(raw: bytes, decoder: "msgspec.json.Decoder[T]") -> tuple[
         except _REFUSALS:
             continue
     raise _damage(refusal, raw) from refusal
+
+
+def _decoder(shape: Shape[T]) -> "msgspec.json.Decoder[T]":
+    return shape if isinstance(shape, msgspec.json.Decoder) else _of_type(shape)
+
+
+_of_type: Final = cache(msgspec.json.Decoder)
 
 
 def aligned(raw: bytes) -> tuple[bytes, bytes]:
@@ -149,20 +160,20 @@ class Salvaged(NamedTuple):
     left_out: tuple[str, ...] = ()
 
 
-def salvage(raw: bytes, decoder: "msgspec.json.Decoder[Any]") -> Salvaged:
-    """Like `decode_with_source`, less the fields that have another shape than `decoder` knows. Raises DamagedJson where that does not help."""
+def salvage(raw: bytes, shape: Shape[Any]) -> Salvaged:
+    """Like `decode_with_source`, less the fields that have another shape. Raises DamagedJson where that does not help."""
     try:
-        return Salvaged(*decode_with_source(raw, decoder))
+        return Salvaged(*decode_with_source(raw, shape))
     except DamagedJson as damage:
         if not damage.misshapen:
             raise
         refusal = damage
     faithful, source = aligned(raw)
     try:
-        return _without_misfits(source, faithful, decoder, refusal)
+        return _without_misfits(source, faithful, _decoder(shape), refusal)
     except (msgspec.DecodeError, UnicodeDecodeError, InputError):
         source = rewritten(raw)  # damaged as well: as the lenient parser reads it
-        return _without_misfits(source, source, decoder, refusal)
+        return _without_misfits(source, source, _decoder(shape), refusal)
 
 
 def _without_misfits(source: bytes, faithful: bytes, decoder: "msgspec.json.Decoder[Any]", refusal: DamagedJson) -> Salvaged:

@@ -123,19 +123,14 @@ class _Attempt(Struct, frozen=True, gc=False):
         try:
             config = decode(bytes(self.replay_config), _text_or_config)
             if isinstance(config, str):
-                config = decode(config.encode(), _config)
+                config = decode(config.encode(), _SweConfig)
             model = decode(bytes(config.agent.model), _model) if config else None
         except DamagedJson:
             return ""
         return (model and model.name) or ""
 
 
-_attempt: Final = msgspec.json.Decoder(_Attempt)
-_item: Final = msgspec.json.Decoder(_SweItem)
-_step: Final = msgspec.json.Decoder(_SweStep)
-_array: Final = msgspec.json.Decoder(list[Raw])
 _text_or_config: Final = msgspec.json.Decoder(str | _SweConfig | None)
-_config: Final = msgspec.json.Decoder(_SweConfig)
 _model: Final = msgspec.json.Decoder(_SweModel | None)
 
 
@@ -156,7 +151,7 @@ class SweAgent:
     def read_agent(self, chunks: Iterable[bytes], agent: str) -> Iterator[Event]:
         """Drafts of a sub-agent."""
         reading = _SweReading(agent)
-        return reading.transcript.run(samples(chunks, _attempt, ALLOWED, "trajectory"), reading.attempt, agent=agent)
+        return reading.transcript.run(samples(chunks, _Attempt, ALLOWED, "trajectory"), reading.attempt, agent=agent)
 
 
 def _is_trajectory(head: bytes) -> bool:
@@ -210,7 +205,7 @@ class _SweReading:
     def attempt(self, element: Element, attempt: _Attempt) -> None:
         if not attempt.attempts:
             self._conversation(element, attempt)
-        for place, inner in self.transcript.inside(attempt.attempts, element, _attempt, "attempt"):
+        for place, inner in self.transcript.inside(attempt.attempts, element, _Attempt, "attempt"):
             self._conversation(place, inner)
 
     def _conversation(self, element: Element, attempt: _Attempt) -> None:
@@ -223,8 +218,8 @@ class _SweReading:
         self.unanswered: _SweStep | None = None  # of the newest message, when that is the model's
         self.main: str | None = None  # the main agent: the first to say its name
         self.run = ""
-        steps = _Steps(decoded(self._within(attempt.trajectory, element), _step, "step"))
-        for item in decoded(self._within(attempt.history, element), _item, "message"):
+        steps = _Steps(decoded(self._within(attempt.trajectory, element), _SweStep, "step"))
+        for item in decoded(self._within(attempt.history, element), _SweItem, "message"):
             if not isinstance(item, Skipped):
                 self._history(steps, *item)
             elif not self.agent:
@@ -237,7 +232,7 @@ class _SweReading:
     def _within(self, array: Raw, outer: Element) -> Iterator[Element]:
         part = bytes(array)
         try:
-            items = decode(part, _array)
+            items = decode(part, list[Raw])
         except DamagedJson:
             if part != b"null":
                 self.transcript.skip("`history` or `trajectory` that is no array", len(part), outer.line)
@@ -314,7 +309,7 @@ class _SweReading:
                 self.transcript.text(Role.USER, self.unanswered.observation, Origin.TOOL, line=element.line)
             if open_ is not None and not new:
                 self._step(*open_, again=again)
-            for item in decoded(new, _item, "message"):
+            for item in decoded(new, _SweItem, "message"):
                 self.transcript.event(item) if isinstance(item, Skipped) else self._message(*item)
             self.messages = max(self.messages, len(sent))
             open_ = None if step.query is None and step.messages else (element, step)
@@ -358,6 +353,6 @@ def _sent(element: Element, item: _SweItem, answers: str | None, reasoning: str)
 def _repeated(step: _SweStep, element: Element) -> tuple[list[Element], bool]:
     """The messages that a step repeats, as far as they stayed in the history; and whether it was asked again."""
     messages = list(inside(step.query or step.messages or [], element))
-    ends = [item for item in decoded(messages[-2:], _item, "message") if not isinstance(item, Skipped)]
+    ends = [item for item in decoded(messages[-2:], _SweItem, "message") if not isinstance(item, Skipped)]
     again = len(ends) == len(ASKED_AGAIN) and tuple(item.message_type for _, item in ends) == ASKED_AGAIN
     return (messages[:-2] if again else messages), again

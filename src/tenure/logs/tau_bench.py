@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
@@ -124,13 +123,6 @@ class _Tick(Struct, frozen=True, gc=False):
     user_tool_results: list[Raw] | None = None
 
 
-_file: Final = msgspec.json.Decoder(_TauFile)
-_sample: Final = msgspec.json.Decoder(_TauSample)
-_about: Final = msgspec.json.Decoder(_System)
-_message: Final = msgspec.json.Decoder(_TauMessage)
-_tick: Final = msgspec.json.Decoder(_Tick)
-
-
 class TauBench:
     """Reads samples of both benchmarks: one, or any number in one file."""
 
@@ -148,7 +140,7 @@ class TauBench:
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """The drafts of one sample after the other, each in a window of its own."""
         reading = _TauReading()
-        return reading.transcript.run(samples(chunks, _file, ALLOWED, "trajectory"), reading.file)
+        return reading.transcript.run(samples(chunks, _TauFile, ALLOWED, "trajectory"), reading.file)
 
 
 class _TauReading:
@@ -168,7 +160,7 @@ class _TauReading:
             return
         if not file.simulations:
             self.transcript.lost("simulations without messages: they are in files of their own", 0)
-        for place, sample in self.transcript.inside(file.simulations, element, _sample, "simulation"):
+        for place, sample in self.transcript.inside(file.simulations, element, _TauSample, "simulation"):
             self._sample(place, sample, sample.policy or policy)
 
     def _sample(self, element: Element, sample: _TauSample, policy: str) -> None:
@@ -177,7 +169,7 @@ class _TauReading:
         transcript.here(element.line, element.size)
         if sample.traj is not None:
             transcript.restart()
-            for place, _ in transcript.inside(sample.traj, element, _about, "message"):
+            for place, _ in transcript.inside(sample.traj, element, _System, "message"):
                 self._chat(place)
             return
         array = sample.messages or []
@@ -210,7 +202,7 @@ class _TauReading:
 
 def _is_system(raw: bytes) -> bool:
     try:
-        return decode(raw, _about).role == "system"
+        return decode(raw, _System).role == "system"
     except DamagedJson:
         return False
 
@@ -228,18 +220,18 @@ class _Simulation:
         self.unanswered: deque[str] = deque()
 
     def messages(self, array: list[Raw], outer: Element) -> None:
-        for element, message in self.transcript.inside(array, outer, _message, "message"):
+        for element, message in self.transcript.inside(array, outer, _TauMessage, "message"):
             if message.tool_messages is None:
                 self._message(element, message)
             else:  # those of several tools
-                for item in self.transcript.inside(message.tool_messages, element, _message, "message"):
+                for item in self.transcript.inside(message.tool_messages, element, _TauMessage, "message"):
                     self._message(*item)
 
     def ticks(self, array: list[Raw], outer: Element) -> None:
         """Add a spoken simulation: a draft for each utterance."""
         self.user_spoke = True  # a greeting is spoken by the model
         agent, user = _Utterance("assistant"), _Utterance("user")
-        for number, (element, tick) in enumerate(self.transcript.inside(array, outer, _tick, "tick"), 1):
+        for number, (element, tick) in enumerate(self.transcript.inside(array, outer, _Tick, "tick"), 1):
             if tick.user_tool_calls or tick.user_tool_results:
                 self.transcript.skip(USERS_TOOLS, element.size, element.line)
             agent.hear(number, element, tick.agent_chunk, tick)

@@ -10,14 +10,13 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
-import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
 from tenure.engine.record.entry import NEUTRAL, Block, Draft, Origin, Role, Text, Usage
 from tenure.logs.json_files import Element, decoded, inside
 from tenure.logs.reader import Event, Rewritten, Skipped, SubAgent
-from tenure.logs.salvage import DamagedJson
+from tenure.logs.salvage import DamagedJson, Shape
 
 T = TypeVar("T")
 
@@ -71,11 +70,9 @@ class TranscriptBuilder:
             if self._events:
                 yield from self.take()
 
-    def inside(
-        self, array: list[Raw] | None, outer: Element, decoder: "msgspec.json.Decoder[T]", what: str
-    ) -> Iterator[tuple[Element, T]]:
+    def inside(self, array: list[Raw] | None, outer: Element, shape: Shape[T], what: str) -> Iterator[tuple[Element, T]]:
         """The elements of an array in `outer` with their values; what cannot be read is an event."""
-        for item in decoded(inside(array or [], outer), decoder, what):
+        for item in decoded(inside(array or [], outer), shape, what):
             if isinstance(item, Skipped):
                 self.event(item)
             else:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-import msgspec
 from msgspec import Raw, Struct
 
 from tenure.engine.record.entry import Origin, Role
@@ -69,11 +68,6 @@ class _WhoAndWhenTask(Struct, frozen=True, gc=False):
     system_prompt: dict[str, str | None] | list[str | None] | str | None = None
 
 
-_message: Final = msgspec.json.Decoder(_WhoAndWhenMessage)
-_part: Final = msgspec.json.Decoder(_WhoAndWhenPart)
-_task: Final = msgspec.json.Decoder(_WhoAndWhenTask)
-
-
 class WhoAndWhen:
     """Reads Who&When's logs."""
 
@@ -89,7 +83,9 @@ class WhoAndWhen:
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """The prompts of the agents, then one draft per message, task by task."""
         transcript = TranscriptBuilder()
-        return transcript.run(samples(chunks, _task, ALLOWED, "task"), lambda place, task: _add(transcript, place, task))
+        return transcript.run(
+            samples(chunks, _WhoAndWhenTask, ALLOWED, "task"), lambda place, task: _add(transcript, place, task)
+        )
 
 
 def _add(transcript: TranscriptBuilder, place: Element, task: _WhoAndWhenTask) -> None:
@@ -99,7 +95,7 @@ def _add(transcript: TranscriptBuilder, place: Element, task: _WhoAndWhenTask) -
     for text in [prompts] if isinstance(prompts, str) else prompts.values() if isinstance(prompts, dict) else prompts or ():
         transcript.text(Role.SYSTEM, text if text and text.strip() else "")
     asked = False
-    for element, message in transcript.inside(task.history, place, _message, "message"):
+    for element, message in transcript.inside(task.history, place, _WhoAndWhenMessage, "message"):
         if (text := _text(message)).strip():
             role, origin = _who(message, text, asked)
             asked = asked or role is not Role.SYSTEM
@@ -121,5 +117,5 @@ def _text(message: _WhoAndWhenMessage) -> str:
     texts: list[str] = []
     for part in message.content:
         with suppress(DamagedJson):
-            texts.append(decode(bytes(part), _part).text or "")
+            texts.append(decode(bytes(part), _WhoAndWhenPart).text or "")
     return "\n".join(filter(None, texts))

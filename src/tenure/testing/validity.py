@@ -53,10 +53,11 @@ def _roles(server: Server, messages: Sequence[Fields], rules: Rules) -> Iterator
 def _markers(body: Mapping[str, Any], rules: Rules) -> Iterator[str]:
     if not rules.cache_markers:
         return
-    marked = sum(1 for unit in units({key: body[key] for key in body if key != "cache_control"}, rules) if unit.ttl_s)
-    marked += "cache_control" in body
+    every = units(body, rules)
+    own = units({key: body[key] for key in body if key != "cache_control"}, rules) if "cache_control" in body else every
+    marked = sum(1 for unit in own if unit.ttl_s) + ("cache_control" in body)
     if marked > rules.cache_markers:
         yield f"A maximum of {rules.cache_markers} blocks with cache_control may be provided. Found {marked}."
-    lives = [unit.ttl_s for unit in units(body, rules) if unit.ttl_s]
+    lives = [unit.ttl_s for unit in every if unit.ttl_s]
     if lives != sorted(lives, reverse=True):
         yield "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block."

@@ -159,7 +159,8 @@ def _pairs(runs: Sequence[tuple[str, list[Fields]]]) -> Iterator[str]:
 
 
 def _thinking(server: Server, fields: Fields, runs: Sequence[tuple[str, list[Fields]]], rules: Rules) -> Iterator[str]:
-    texts = [unit.text for unit in units_of(server, {key: fields[key] for key in fields if key != "cache_control"}, rules)]
+    bound = {key: fields[key] for key in fields if key != "cache_control"} if rules.thinking == "prefix_bound" else {}
+    texts = [unit.text for unit in units_of(server, bound, rules)]
     at = len(texts) - sum(len(parts) for _, parts in runs)
     for n, (_, parts) in enumerate(runs):
         for m, part in enumerate(parts):

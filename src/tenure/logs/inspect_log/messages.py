@@ -6,7 +6,6 @@ from base64 import b64decode
 from collections.abc import Callable, Iterator
 from typing import Final
 
-import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
@@ -79,9 +78,6 @@ class InspectMessage(Struct, frozen=True, gc=False):
         return valid((self.error and self.error.message) or self.tool_error or "")
 
 
-_part: Final = msgspec.json.Decoder(_InspectPart)
-
-
 def blocks_of(message: InspectMessage, new_id: Callable[[], str] = str, *, first: bool = False) -> tuple[Block, ...]:
     """The blocks of a message, none for an unknown role. Calls and results without an id get a new one; `first` is the first user's."""
     match ROLES.get(message.role):
@@ -127,7 +123,7 @@ def _content(message: InspectMessage, origin: Origin) -> Iterator[Block]:
         return
     for raw in message.content or ():
         try:
-            block = _block(salvage(bytes(raw), _part).value, bytes(raw), origin)
+            block = _block(salvage(bytes(raw), _InspectPart).value, bytes(raw), origin)
         except DamagedJson:  # no object, or one of another version: carried as it stands
             block = Opaque(type="", text=plain(raw), origin=origin)
         if block is not None:

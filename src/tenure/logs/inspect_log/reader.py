@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-import msgspec
 from msgspec import Raw, Struct
 
 from tenure.engine.record.entry import Block, Role, ToolCall, ToolResult
@@ -39,9 +38,6 @@ _UP_TO_CONSTANT: Final = re.compile(rb'((?:[^"NI-]++|-(?!I)|"(?:[^"\\]++|\\.)*+"
 class _Log(Struct, frozen=True, gc=False):
     samples: list[Raw] | None = None
     epoch: Raw = Raw()  # of a document that is one sample
-
-
-_log: Final = msgspec.json.Decoder(_Log)
 
 
 class InspectLog:
@@ -168,7 +164,7 @@ class _InspectReading:
 
 def _samples(chunks: Iterable[bytes], notes: TranscriptBuilder) -> Iterator[tuple[int, Sample] | Skipped]:
     """The samples of a log, or the one that the document is, numbered from 1."""
-    log = document((_without_constants(b"".join(chunks)),), _log, ALLOWED)
+    log = document((_without_constants(b"".join(chunks)),), _Log, ALLOWED)
     if log.value.samples is None and bytes(log.value.epoch):
         array = iter((Element(1, log.source, log.faithful, len(log.source)),))
     else:

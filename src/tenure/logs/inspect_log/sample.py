@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from tenure.engine.record.entry import Usage
 from tenure.logs.inspect_log.messages import InspectMessage
 from tenure.logs.json_files import Element, elements
-from tenure.logs.salvage import DamagedJson, decode, salvage
+from tenure.logs.salvage import DamagedJson, Shape, decode, salvage
 from tenure.logs.transcript import TranscriptBuilder, utc
 
 # Spans, and the steps of 2024, whose calls may be another conversation than the sample's; calls for scoring are none at all.
@@ -106,17 +106,14 @@ class _Scope(Struct, frozen=True, gc=False):
         return _Scope(id_ if kind in AGENTS else self.owner, self.scoring or kind in SCORERS)
 
 
-_event: Final = msgspec.json.Decoder(_Event)
-_array: Final = msgspec.json.Decoder(list[Raw])
 _output: Final = msgspec.json.Decoder(_InspectOutput | None)
-_named: Final = msgspec.json.Decoder(_Named)
 
 
 def events_of(events: Raw, notes: TranscriptBuilder, line: int) -> SampleEvents:
     """What matters of a sample's `events`."""
     reading = _EventReader(notes, line)
     try:
-        reading.take(decode(bytes(events), _array), _Scope(), 0)
+        reading.take(decode(bytes(events), list[Raw]), _Scope(), 0)
     except DamagedJson as damage:
         notes.skip(f"damaged events: found {damage.found}, expected an array", len(bytes(events)), line)
     return SampleEvents(tuple(reading.calls), tuple(reading.compactions), reading.answered)
@@ -138,7 +135,7 @@ def input_of(call: InspectCall, pool: Sequence[Raw]) -> Iterator[Raw]:
             yield from (pool[n] for n in range(max(0, start), min(end, len(pool))))
         return
     try:
-        yield from decode(bytes(call.input), _array)
+        yield from decode(bytes(call.input), list[Raw])
     except DamagedJson:
         return
 
@@ -146,7 +143,7 @@ def input_of(call: InspectCall, pool: Sequence[Raw]) -> Iterator[Raw]:
 def name_of(message: Raw) -> str:
     """The id of a message, empty when it has none."""
     try:
-        return decode(bytes(message), _named).id or ""
+        return decode(bytes(message), _Named).id or ""
     except DamagedJson:
         return ""
 
@@ -171,7 +168,7 @@ class _EventReader:
         for raw in events:
             self.n += 1
             try:
-                self._take(raw, salvage(bytes(raw), _event).value, steps, depth)
+                self._take(raw, salvage(bytes(raw), _Event).value, steps, depth)
             except DamagedJson as damage:
                 self.notes.skip(f"damaged event: found {damage.found}", len(bytes(raw)), self.line)
 
@@ -271,12 +268,9 @@ class SampleMessage(Struct, frozen=True):
     message: InspectMessage
 
 
-_sample: Final = msgspec.json.Decoder(_InspectSample)
 _pools: Final = msgspec.json.Decoder(_Pools | None)
-_old: Final = msgspec.json.Decoder(_Old)
 _list: Final = msgspec.json.Decoder(list[Raw] | None)
 _texts: Final = msgspec.json.Decoder(dict[str, Raw] | None)
-_message: Final = msgspec.json.Decoder(InspectMessage)
 
 
 class Sample:
@@ -286,7 +280,7 @@ class Sample:
         self.element, self.notes = element, notes
         self._at, self._line = 0, element.line
         self._left = _ALWAYS + _TIMES * len(element.source)
-        self._parts = salvage(element.source, _sample).value
+        self._parts = salvage(element.source, _InspectSample).value
         old = self._old()
         texts = self._decoded(old.content if old else self._parts.attachments, _texts, "attachments")
         self._attached: dict[str, Raw] = texts or {}
@@ -357,7 +351,7 @@ class Sample:
 
     def _said(self, raw: bytes, line: int) -> Iterator[SampleMessage]:
         try:
-            read = salvage(self._whole(raw), _message)
+            read = salvage(self._whole(raw), InspectMessage)
         except DamagedJson as damage:
             self.notes.skip(f"damaged message: found {damage.found}", len(raw), line)
             return
@@ -392,11 +386,11 @@ class Sample:
     def _old(self) -> _Old | None:
         if bytes(self._parts.transcript) == b"null":
             return None
-        return self._decoded(self._parts.transcript, _old, "transcript")
+        return self._decoded(self._parts.transcript, _Old, "transcript")
 
-    def _decoded(self, raw: Raw, decoder: "msgspec.json.Decoder[T]", what: str) -> "T | None":
+    def _decoded(self, raw: Raw, shape: Shape[T], what: str) -> "T | None":
         try:
-            return salvage(bytes(raw), decoder).value
+            return salvage(bytes(raw), shape).value
         except DamagedJson as damage:
             self.notes.skip(f"damaged {what}: found {damage.found}", len(bytes(raw)), self.element.line)
             return None

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
@@ -99,13 +98,6 @@ class _EventProbe(Struct, frozen=True, gc=False):
     parent_id: str | None = None
 
 
-_row: Final = msgspec.json.Decoder(_OpenHandsRow)
-_probe: Final = msgspec.json.Decoder(_EventProbe)
-_pair: Final = msgspec.json.Decoder(list[Raw])
-_v0: Final = msgspec.json.Decoder(EventV0)
-_v1: Final = msgspec.json.Decoder(EventV1)
-
-
 class OpenHands:
     """Reads OpenHands' events, of both versions."""
 
@@ -153,7 +145,7 @@ class _OpenHandsReading:
         self._open(RunSettings())
 
     def events(self, chunks: Iterable[bytes]) -> Iterator[Event]:
-        yield from self.transcript.each(samples(chunks, _row, ALLOWED, "event"), self._row)
+        yield from self.transcript.each(samples(chunks, _OpenHandsRow, ALLOWED, "event"), self._row)
         self._close()
         yield from self.transcript.end() if self.agent == MAIN else self.transcript.take()
 
@@ -203,11 +195,11 @@ class _OpenHandsReading:
         if element.source[:1] != b"[":
             self._event(element)
             return
-        for part in inside(decode(element.source, _pair), element):
+        for part in inside(decode(element.source, list[Raw]), element):
             self._guarded(part, lambda part=part: self._event(part))
 
     def _event(self, element: Element) -> None:
-        probe: _EventProbe = salvage(element.source, _probe).value
+        probe: _EventProbe = salvage(element.source, _EventProbe).value
         if probe.id is not None:
             looks = hash(element.source)
             if self.seen.get(probe.id) == looks:
@@ -230,7 +222,7 @@ class _OpenHandsReading:
         self.newest = id_
 
     def _of_v1(self, element: Element) -> None:
-        for item in decoded((element,), _v1, "event") if self.agent == MAIN else ():
+        for item in decoded((element,), EventV1, "event") if self.agent == MAIN else ():
             if isinstance(item, Skipped):
                 self.transcript.event(item)
             else:
@@ -238,7 +230,7 @@ class _OpenHandsReading:
 
     def _of_v0(self, element: Element) -> None:
         """An event of version 0, for whoever is at work."""
-        for item in decoded((element,), _v0, "event"):
+        for item in decoded((element,), EventV0, "event"):
             if isinstance(item, Skipped):
                 if self.working[-1] == self.agent:
                     self.transcript.event(item)

@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 from tenure.engine.record.entry import Block, Origin, Role, Text, ToolCall, ToolResult, Usage
 from tenure.logs.openhands.conversation import EventId, ModelReply, OpenHandsConversation, Printed, images, texts
 from tenure.logs.parts import Tokens, text_of
-from tenure.logs.salvage import DamagedJson, salvage
+from tenure.logs.salvage import DamagedJson, Shape, salvage
 
 T = TypeVar("T")
 
@@ -231,17 +231,10 @@ class EventV0(Struct, frozen=True, gc=False):
         return (made and made.model_response) or _V0Response()
 
 
-_outputs: Final = msgspec.json.Decoder(_Outputs)
-_fields: Final = msgspec.json.Decoder(dict[str, Raw])
-_args: Final = msgspec.json.Decoder(_Args)
-_extras: Final = msgspec.json.Decoder(_Extras)
-_recall: Final = msgspec.json.Decoder(_Recall)
-
-
 def delegation(event: EventV0) -> tuple[str, str]:
     """Which agent a delegation asks, and what."""
     try:
-        args: _Args = salvage(bytes(event.args), _args).value
+        args: _Args = salvage(bytes(event.args), _Args).value
     except DamagedJson:
         return "", ""
     return args.agent or "", _task(args)
@@ -249,7 +242,7 @@ def delegation(event: EventV0) -> tuple[str, str]:
 
 def _task(args: _Args) -> str:
     try:
-        return salvage(bytes(args.inputs), _outputs).value.task or text_of(args.inputs)
+        return salvage(bytes(args.inputs), _Outputs).value.task or text_of(args.inputs)
     except DamagedJson:
         return ""
 
@@ -270,16 +263,16 @@ class EventsV0:
         """Add what the event shows to the model. Raises DamagedJson."""
         if event.action is not None:
             if event.action not in SILENT_ACTIONS:
-                self._action(event, self._salvaged(event.args, _args))
+                self._action(event, self._salvaged(event.args, _Args))
         elif event.observation == "recall":
-            self._recall(event, self._salvaged(event.extras, _recall))
+            self._recall(event, self._salvaged(event.extras, _Recall))
         elif event.observation == "condense":
             self._add(event, Role.USER, texts(event.content, Origin.HARNESS))
         elif event.observation not in SILENT_OBSERVATIONS:
-            self._observation(event, self._salvaged(event.extras, _extras))
+            self._observation(event, self._salvaged(event.extras, _Extras))
 
-    def _salvaged(self, raw: Raw, decoder: "msgspec.json.Decoder[T]") -> T:
-        read = salvage(bytes(raw), decoder)
+    def _salvaged(self, raw: Raw, shape: Shape[T]) -> T:
+        read = salvage(bytes(raw), shape)
         self.transcript.partly(read.left_out)
         return read.value
 
@@ -397,7 +390,7 @@ class EventsV0:
             case "edit" if not content and extras.prev_exist is False:
                 return CREATED.format(extras.path)
             case "delegate":
-                return self._cut(salvage(bytes(extras.outputs), _outputs).value.content or content)
+                return self._cut(salvage(bytes(extras.outputs), _Outputs).value.content or content)
             case "user_rejected":
                 return OBSERVED + self._cut(content) + ENDINGS["user_rejected"]
             case kind:
@@ -441,7 +434,7 @@ def _call(event: EventV0, args: _Args, call_id: str, name: str | None) -> ToolCa
     kind = event.action or ""
     if kind == "call_tool_mcp":
         return ToolCall(call_id=call_id, name=name or args.name or kind, arguments=text_of(args.arguments))
-    fields: dict[str, Raw] = salvage(bytes(event.args), _fields).value
+    fields: dict[str, Raw] = salvage(bytes(event.args), dict[str, Raw]).value
     given = {key: value for key, value in fields.items() if key not in BESIDE and bytes(value) != b"null"}
     return ToolCall(call_id=call_id, name=name or TOOLS.get(kind, kind), arguments=text_of(msgspec.json.encode(given)))
 

@@ -102,9 +102,7 @@ class _AcpPart(Struct, frozen=True, gc=False):
     content: _TextPart | None = None
 
 
-_observation: Final = msgspec.json.Decoder(_V1Observation)
 _content: Final = msgspec.json.Decoder(Content)
-_acp: Final = msgspec.json.Decoder(list[_AcpPart])
 
 
 class EventsV1:
@@ -181,7 +179,7 @@ class EventsV1:
             self.conversation.stands_for(self.transcript.count - 1, event.id)
 
     def _observed(self, event: EventV1) -> None:
-        read = salvage(bytes(event.observation), _observation)
+        read = salvage(bytes(event.observation), _V1Observation)
         observation: _V1Observation = read.value
         self.transcript.partly(f"observation: {reason}" for reason in read.left_out)
         result = result_of("", tuple(_returned(observation, event)), error=bool(observation.is_error or observation.error))
@@ -249,7 +247,7 @@ def _acp_text(event: EventV1) -> str | None:
     if bytes(event.raw_output) != b"null":
         return text_of(event.raw_output)
     try:
-        parts: list[_AcpPart] = salvage(bytes(event.content), _acp).value
+        parts: list[_AcpPart] = salvage(bytes(event.content), list[_AcpPart]).value
     except DamagedJson:
         parts = []
     found = [text for part in parts if (text := part.text or _text(part.content))]

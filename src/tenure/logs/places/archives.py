@@ -46,10 +46,6 @@ class _ArchivesShell(Struct, frozen=True):
     message_refs: list[tuple[int, int]] = []  # from, to
 
 
-_shell: Final = msgspec.json.Decoder(_ArchivesShell)
-_list: Final = msgspec.json.Decoder(list[Raw])
-
-
 def inspect_log(file: IO[bytes], where: str) -> Iterator[bytes]:
     """The JSON of the Inspect log that `file` is, in pieces. Raises InputError, for a damaged sample only after all others.
 
@@ -104,7 +100,7 @@ class _Archive:
         folder = name.removesuffix(found["shell"])
         try:
             pool = list(self._sequence(folder + "messages/"))
-            refs = _shell.decode(self._unpacked(name)).message_refs
+            refs = msgspec.json.decode(self._unpacked(name), type=_ArchivesShell).message_refs
             said = (pool[n] for start, end in refs for n in range(max(0, start), min(end, len(pool))))
             attachments = (b'"%d":%s' % (n, text) for n, text in enumerate(self._sequence(folder + "attachments/")))
             return [
@@ -127,7 +123,7 @@ class _Archive:
 
     def _sequence(self, name: str) -> Iterator[bytes]:
         for _, part in sorted(self.parts.get(name, [])):
-            yield from map(bytes, _list.decode(self._unpacked(part)))
+            yield from map(bytes, msgspec.json.decode(self._unpacked(part), type=list[Raw]))
 
     def _joined(self, items: Iterable[bytes]) -> bytes:
         """The items as members; the same ones may be named any number of times, so what comes of it counts as unpacked."""

@@ -99,15 +99,12 @@ def _first_words(reader: Reader, start: bytes) -> str:
     return ""
 
 
-_text: Final = msgspec.json.Decoder(str)
-
-
 def _project(tool: str, path: Path, start: bytes) -> str:
     if tool in _BESIDE:
         return _BESIDE[tool](path)
     if tool in _SAYS and (found := _SAYS[tool].search(start)):
         with suppress(msgspec.MsgspecError, ValueError):
-            return _text.decode(b'"' + found[1] + b'"')
+            return msgspec.json.decode(b'"' + found[1] + b'"', type=str)
     return ""
 
 

@@ -84,13 +84,10 @@ class _Configured(Struct, frozen=True, gc=False):
     projects: dict[str, object] = {}
 
 
-_listed: Final = msgspec.json.Decoder(_HereListed)
-
-
 def _listed_in(path: Path) -> list[str]:
     with suppress(OSError, ValueError, RecursionError):
         if path.is_file() and path.stat().st_size <= _LARGEST:
-            return list(_listed.decode(path.read_bytes()).projects)
+            return list(msgspec.json.decode(path.read_bytes(), type=_HereListed).projects)
     return []
 
 

@@ -86,7 +86,6 @@ _WENT_ON: Final = """
     AND time_created > (SELECT coalesce(max(time_created), -1) FROM message WHERE session_id = ?) LIMIT 1
 """
 
-_sheet: Final = msgspec.json.Decoder(_OpenCodeSheet)
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -144,7 +143,7 @@ def _in_folder(folder: Path) -> Iterator[StoredSession]:
         with suppress(OSError):
             sheet = _OpenCodeSheet(time=_StoreTime(updated=path.stat().st_mtime * 1000))
             with suppress(DamagedJson, InputError):
-                sheet = decode(read_file(path, LONGEST_LINE), _sheet)
+                sheet = decode(read_file(path, LONGEST_LINE), _OpenCodeSheet)
         yield sheet.stored(path.stem, len(_files(folder, layout.messages, session=path.stem)))
 
 

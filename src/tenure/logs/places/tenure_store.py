@@ -34,9 +34,6 @@ class _TenureStoreBlock(Struct, frozen=True, gc=False):
     text: str = ""
 
 
-_blocks: Final = msgspec.json.Decoder(list[_TenureStoreBlock])
-
-
 def sessions(path: Path) -> Iterator[StoredSession]:
     """The conversations, newest first; the newest was written to when the file was. Raises InputError for what is no store of ours."""
     refuse_no_file(path)
@@ -72,7 +69,7 @@ def first_words(path: Path, conversation: str) -> str:
     with suppress(InputError, OSError), reading(path) as rows:
         for (blocks,) in rows.select(_OF_USER, conversation):
             with suppress(msgspec.MsgspecError, ValueError):
-                for block in _blocks.decode(blocks):
+                for block in msgspec.json.decode(blocks, type=list[_TenureStoreBlock]):
                     if block.origin == Origin.HUMAN and block.text.strip():
                         return block.text
     return ""
