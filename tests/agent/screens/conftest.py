@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.pilot import Pilot
-from tui_stage import COUNTED, SQUEEZED, Squeezed, made, played, said
+from tui_stage import COUNTED, SQUEEZED, Squeezed, made, spoken
 
 from tenure.agent.screens.app import TenureApp
 from tenure.testing.store import MemoryStore
@@ -16,11 +15,7 @@ from tenure.testing.store import MemoryStore
 def squeezed(tmp_path_factory: pytest.TempPathFactory) -> Squeezed:
     """Makes an app that goes on with a copy of that session; `replies` are what its model says then."""
     store, place = MemoryStore(), tmp_path_factory.mktemp("squeezed")
-
-    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
-        await said(pilot, app, "count")
-
-    played(made(place, COUNTED, store=store, **SQUEEZED), play)
+    spoken(made(place, COUNTED, store=store, **SQUEEZED), "count")
     (sheet,) = (each for each in store.conversations(None) if each.length)
 
     def again(tmp_path: Path, *replies: dict[str, object], **settings: Any) -> TenureApp:

@@ -2,12 +2,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
-from tui_stage import call, folder_of, made, picture, played, said, says, text_of, until
+from tui_stage import NARROW, USUAL, WIDE, call, folder_of, looks, made, picture, played, said, says, spoken, text_of, until
 
 from tenure.agent.approval import Mode
 from tenure.agent.events import (
@@ -29,7 +28,7 @@ from tenure.agent.screens.pickers import MODELS, Picker
 from tenure.agent.screens.recall import RecallScreen
 from tenure.agent.screens.themes import DARK, LIGHT
 from tenure.agent.screens.viewer import ContextViewer
-from tenure.agent.screens.widgets import ListRow, TextPage
+from tenure.agent.screens.widgets import Cell, ListRow, TextPage
 from tenure.engine.record.episodes import EpisodeType
 from tenure.errors import Failure
 from tenure.testing.store import MemoryStore
@@ -57,48 +56,25 @@ def chat_of(app: TenureApp) -> Chat:
     return app.screen
 
 
-@pytest.mark.parametrize("theme", [DARK, LIGHT])
-@pytest.mark.parametrize("width", [60, 80, 160])
-def test_a_turn_shows_episodes_calls_diffs_and_words(
-    width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]
+def test_a_turn_shows_episodes_calls_diffs_and_words_and_what_it_did_to_files_is_listed_and_undone(
+    tmp_path: Path, golden: Callable[[str, str], None]
 ) -> None:
-    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
-        await said(pilot, app, "keep comments")
-        golden(f"tui-turn-{width}-{theme}.txt", picture(app))
-
-    played(made(tmp_path, TASK, mode=Mode.ALL, theme=theme), play, (width, 44))
-
-
-@pytest.mark.parametrize("theme", [DARK, LIGHT])
-@pytest.mark.parametrize("width", [80, 160])
-def test_an_approval_shows_what_would_change(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
-    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
-        chat = chat_of(app)
-        await said(pilot, app, "keep comments", wait=False)
-        await until(pilot, lambda: chat.query_one(ApprovalPrompt).waits)
-        shown = picture(app)
-        spinner = next(letter for letter in "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏" if letter in shown)
-        golden(f"tui-approval-{width}-{theme}.txt", shown.replace(spinner, "⠋"))
-        await pilot.press("n")
-        await until(pilot, lambda: not chat.is_busy)
-
-    played(made(tmp_path, TASK, theme=theme), play, (width, 30))
-
-
-def test_what_a_turn_did_to_files_is_listed_and_undone(tmp_path: Path) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         before = (folder_of_app(app) / "parser.py").read_text()
         await said(pilot, app, "keep comments")
+        every = [(width, theme) for width in (60, 80, 160) for theme in (DARK, LIGHT)]
+        async for width, theme in looks(pilot, *every, height=44):
+            golden(f"tui-turn-{width}-{theme}.txt", picture(app))
         assert (folder_of_app(app) / "parser.py").read_text() != before
         await said(pilot, app, "/rewind", wait=False)
-        await until(pilot, lambda: "before edit parser.py" in picture(app))
+        await until(pilot, lambda: "before edit parser.py" in text_of(app))
         await said(pilot, app, "/rewind 1", wait=False)
-        await until(pilot, lambda: "1 files written, 0 removed" in picture(app))
+        await until(pilot, lambda: "1 files written, 0 removed" in text_of(app))
         assert (folder_of_app(app) / "parser.py").read_text() == before
         await said(pilot, app, "/rewind one", wait=False)
-        await until(pilot, lambda: "expected a turn such as user:3" in picture(app))
+        await until(pilot, lambda: "expected a turn such as user:3" in text_of(app))
 
-    played(made(tmp_path, TASK, mode=Mode.ALL), play, (100, 40))
+    played(made(tmp_path, TASK, mode=Mode.ALL), play, (60, 44))
 
 
 def test_a_call_runs_once_a_person_agrees(tmp_path: Path) -> None:
@@ -114,11 +90,17 @@ def test_a_call_runs_once_a_person_agrees(tmp_path: Path) -> None:
     played(made(tmp_path, TASK), play)
 
 
-def test_a_call_that_is_declined_with_words_does_nothing_and_the_model_reads_them(tmp_path: Path) -> None:
+def test_an_approval_shows_what_would_change_and_declined_with_words_it_does_nothing_and_the_model_reads_them(
+    tmp_path: Path, golden: Callable[[str, str], None]
+) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         chat = chat_of(app)
         await said(pilot, app, "keep comments", wait=False)
         await until(pilot, lambda: chat.query_one(ApprovalPrompt).waits)
+        async for width, theme in looks(pilot, *((width, theme) for width in (80, 160) for theme in (DARK, LIGHT)), height=30):
+            shown = picture(app)
+            spinner = next(letter for letter in "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏" if letter in shown)
+            golden(f"tui-approval-{width}-{theme}.txt", shown.replace(spinner, "⠋"))
         await pilot.press("w")
         chat.query_one("#words", Input).value = "leave it alone"
         await pilot.press("enter")
@@ -175,7 +157,7 @@ def test_text_of_models_and_tools_is_never_obeyed(tmp_path: Path) -> None:
     played(made(tmp_path, replies, mode=Mode.ALL), play)
 
 
-def test_commands_are_completed_and_walked_with_the_arrows(tmp_path: Path) -> None:
+def test_commands_are_completed_and_walked_with_the_arrows_and_near_ones_are_named(tmp_path: Path) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         chat = chat_of(app)
         await pilot.press("slash", "h")
@@ -189,41 +171,43 @@ def test_commands_are_completed_and_walked_with_the_arrows(tmp_path: Path) -> No
         assert isinstance(app.screen, TextPage)
         assert "/ledger" in text_of(app)
         await pilot.press("escape")
+        await said(pilot, app, "/ledgr")
+        await until(pilot, lambda: "no such command, expected /ledger" in text_of(app))
 
     played(made(tmp_path, []), play, (100, 40))
 
 
-@pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, LIGHT), (160, DARK)])
-def test_help_names_every_key_and_command(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+def test_help_names_every_key_and_command_and_a_key_changes_the_theme(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
-        await said(pilot, app, "/help")
-        await until(pilot, lambda: isinstance(app.screen, TextPage))
-        golden(f"tui-help-{width}-{theme}.txt", picture(app))
+        async for width, theme in looks(pilot, NARROW, USUAL, WIDE, height=44):
+            await said(pilot, app, "/help")
+            await until(pilot, lambda: isinstance(app.screen, TextPage))
+            golden(f"tui-help-{width}-{theme}.txt", picture(app))
+            await pilot.press("escape", "ctrl+t")
+            assert app.theme == (LIGHT if theme == DARK else DARK)
 
-    played(made(tmp_path, [], theme=theme), play, (width, 44))
+    played(made(tmp_path, []), play, (60, 44))
 
 
-@pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, LIGHT)])
-def test_a_list_of_models_reads_well(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
-    rows = [
-        ListRow(f"anthropic:model-{n}", (f"anthropic:model-{n}", "200k", "3.00", "15.00", key))
-        for n in range(30)
-        for key in [("ready", "mark") if n < 23 else ("no key", "dim")]
-    ]
+def test_a_list_of_models_reads_well(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    ready: Cell = ("ready", "mark")
+    locked: Cell = ("no key", "dim")
+    names = [(f"anthropic:model-{n}", ready if n < 23 else locked) for n in range(30)]
+    rows = [ListRow(name, (name, "200k", "3.00", "15.00", key)) for name, key in names]
 
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         app.push_screen(Picker("Models: type a name, or anthropic:claude-opus-4-5", MODELS, rows, free=True))
         await until(pilot, lambda: isinstance(app.screen, Picker))
         await pilot.press("minus", "2", "down")
         await until(pilot, lambda: "model-22" in text_of(app) and "model-3" not in text_of(app))
-        golden(f"tui-models-{width}-{theme}.txt", picture(app))
+        async for width, theme in looks(pilot, NARROW, USUAL):
+            golden(f"tui-models-{width}-{theme}.txt", picture(app))
         await pilot.press("escape")
 
-    played(made(tmp_path, [], theme=theme), play, (width, 24))
+    played(made(tmp_path, []), play, (60, 24))
 
 
-@pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, LIGHT), (160, DARK)])
-def test_what_is_told_on_the_way_reads_well(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+def test_what_is_told_on_the_way_reads_well(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     left = (ObjectLeft(action="strip", object="episode:locate", level="bulk"), ObjectLeft(action="clear", object="read:1"))
     happened: tuple[Event, ...] = (
         SessionOpened(session="0123456789abcdef", folder="/kit", model="m", resumed=True, entries=40, interrupted=2),
@@ -249,9 +233,10 @@ def test_what_is_told_on_the_way_reads_well(width: int, theme: str, tmp_path: Pa
         for event in happened:
             chat.take(event)
         await until(pilot, lambda: chat.transcript.is_drawn)
-        golden(f"tui-notices-{width}-{theme}.txt", picture(app))
+        async for width, theme in looks(pilot, NARROW, USUAL, WIDE, height=36):
+            golden(f"tui-notices-{width}-{theme}.txt", picture(app))
 
-    played(made(tmp_path, [], theme=theme), play, (width, 36))
+    played(made(tmp_path, []), play, (60, 36))
 
 
 def test_letters_and_enter_that_come_at_once_are_taken_in_their_order(tmp_path: Path) -> None:
@@ -301,15 +286,6 @@ def test_up_brings_back_what_was_typed_and_down_what_was_begun(tmp_path: Path) -
     played(made(tmp_path, [says("1"), says("2")]), play)
 
 
-def test_an_unknown_command_says_which_are_near(tmp_path: Path) -> None:
-    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
-        await said(pilot, app, "/ledgr")
-        await pilot.pause(0.1)
-        assert "/ledger" in text_of(app)
-
-    played(made(tmp_path, []), play)
-
-
 def test_a_path_at_the_start_of_a_line_is_no_command(tmp_path: Path) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         await said(pilot, app, "/etc/hosts is what?")
@@ -318,17 +294,17 @@ def test_a_path_at_the_start_of_a_line_is_no_command(tmp_path: Path) -> None:
     played(made(tmp_path, [says("a file of names")]), play)
 
 
-@pytest.mark.parametrize("command", ["/why", "/ledger", "/recall parser", "/recall bash:1"])
-def test_a_command_that_tells_opens_a_page_that_escape_closes(command: str, tmp_path: Path) -> None:
+def test_a_command_that_tells_opens_a_page_that_escape_closes(tmp_path: Path) -> None:
+    told = {"/why": "Window:", "/ledger": "scripted", "/recall parser": "parser.py", "/recall bash:1": "# a parser"}
+
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         await said(pilot, app, "keep comments")
-        await said(pilot, app, command)
-        await until(pilot, lambda: isinstance(app.screen, TextPage | RecallScreen))
-        assert {"/why": "Window:", "/ledger": "gpt-5-mini", "/recall parser": "parser.py", "/recall bash:1": "# a parser"}[
-            command
-        ] in text_of(app).replace("scripted", "gpt-5-mini")
-        await pilot.press("escape")
-        assert isinstance(app.screen, Chat)
+        for command, words in told.items():
+            await said(pilot, app, command)
+            await until(pilot, lambda: isinstance(app.screen, TextPage | RecallScreen))
+            assert words in text_of(app), command
+            await pilot.press("escape")
+            assert isinstance(app.screen, Chat)
 
     played(made(tmp_path, TASK, mode=Mode.ALL), play, (100, 40))
 
@@ -370,24 +346,21 @@ def test_a_fork_goes_on_while_its_source_stays(tmp_path: Path) -> None:
     played(made(tmp_path, [says("1"), says("2"), says("3")], store=store), play)
 
 
-@pytest.mark.parametrize("name", ["all.md", "all.json"])
-def test_an_export_holds_everything_and_overwrites_nothing(name: str, tmp_path: Path) -> None:
+def test_an_export_holds_everything_and_overwrites_nothing(tmp_path: Path) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         await said(pilot, app, "keep comments")
-        await said(pilot, app, f"/export {name}")
-        written = (folder_of_app(app) / name).read_text(encoding="utf-8")
-        assert all(words in written for words in ("keep comments", "I look for the parser", "# a parser", "All done."))
-        await said(pilot, app, f"/export {name}")
-        await until(pilot, lambda: "cannot be written" in text_of(app))
+        for name in ("all.md", "all.json"):
+            await said(pilot, app, f"/export {name}")
+            written = (folder_of_app(app) / name).read_text(encoding="utf-8")
+            assert all(words in written for words in ("keep comments", "I look for the parser", "# a parser", "All done."))
+            await said(pilot, app, f"/export {name}")
+            await until(pilot, lambda name=name: f"{name}: cannot be written" in text_of(app))
 
-    played(made(tmp_path, TASK, mode=Mode.ALL), play)
+    played(made(tmp_path, TASK, mode=Mode.ALL), play, (200, 40))
 
 
 def test_a_session_that_goes_on_shows_where_it_was(tmp_path: Path) -> None:
     store = MemoryStore()
-
-    async def first(pilot: Pilot[Any], app: TenureApp) -> None:
-        await said(pilot, app, "keep comments")
 
     async def then(pilot: Pilot[Any], app: TenureApp) -> None:
         await until(pilot, lambda: "All done." in text_of(app))
@@ -395,36 +368,28 @@ def test_a_session_that_goes_on_shows_where_it_was(tmp_path: Path) -> None:
         await pilot.press("up")
         assert chat_of(app).draft.text == "keep comments"
 
-    played(made(tmp_path, TASK, mode=Mode.ALL, store=store), first)
+    spoken(made(tmp_path, TASK, mode=Mode.ALL, store=store), "keep comments")
     played(made(tmp_path, TASK, mode=Mode.ALL, store=store, newest=True), then, (80, 44))
 
 
-@pytest.mark.parametrize("theme", [DARK, LIGHT])
-def test_the_session_picker_names_sessions_by_their_first_words(
-    theme: str, tmp_path: Path, golden: Callable[[str, str], None]
-) -> None:
+def test_the_session_picker_names_sessions_by_their_first_words(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     store = MemoryStore()
-
-    async def first(pilot: Pilot[Any], app: TenureApp) -> None:
-        await said(pilot, app, "rename the module")
 
     async def then(pilot: Pilot[Any], app: TenureApp) -> None:
         await said(pilot, app, "/sessions")
         await until(pilot, lambda: isinstance(app.screen, Picker))
         sheet = next(sheet for sheet in store.conversations(str(folder_of(tmp_path))) if sheet.length)
-        golden(f"tui-sessions-80-{theme}.txt", picture(app).replace(sheet.id[:8], "01234567"))
+        async for width, theme in looks(pilot, (80, DARK), USUAL):
+            golden(f"tui-sessions-{width}-{theme}.txt", picture(app).replace(sheet.id[:8], "01234567"))
         await pilot.press("r", "e", "n", "enter")
         await until(pilot, lambda: isinstance(app.screen, Chat) and "it is renamed" in text_of(app))
 
-    played(made(tmp_path, [says("it is renamed")], store=store), first)
-    played(made(tmp_path, [], store=store, theme=theme), then, (80, 24))
+    spoken(made(tmp_path, [says("it is renamed")], store=store), "rename the module")
+    played(made(tmp_path, [], store=store), then, (80, 24))
 
 
 def test_a_session_that_is_picked_goes_on_where_it_was_held_and_every_command_stays_there(tmp_path: Path) -> None:
     store = MemoryStore()
-
-    async def first(pilot: Pilot[Any], app: TenureApp) -> None:
-        await said(pilot, app, "rename the module")
 
     async def then(pilot: Pilot[Any], app: TenureApp) -> None:
         def held() -> tuple[str, str]:
@@ -446,15 +411,12 @@ def test_a_session_that_is_picked_goes_on_where_it_was_held_and_every_command_st
         assert held() == ("ollama:small", "127.0.0.1:11434")
 
     own = "https://llm.example.org/v1"
-    played(made(tmp_path, [says("it is renamed")], store=store, model="openai-chat:qwen3", base_url=own), first)
+    spoken(made(tmp_path, [says("it is renamed")], store=store, model="openai-chat:qwen3", base_url=own), "rename the module")
     played(made(tmp_path, [], store=store), then, (80, 24))
 
 
 def test_a_picked_session_whose_host_is_not_known_is_asked_about(tmp_path: Path) -> None:
     store = MemoryStore()
-
-    async def first(pilot: Pilot[Any], app: TenureApp) -> None:
-        await said(pilot, app, "rename the module")
 
     async def then(pilot: Pilot[Any], app: TenureApp) -> None:
         chat = chat_of(app)
@@ -467,7 +429,7 @@ def test_a_picked_session_whose_host_is_not_known_is_asked_about(tmp_path: Path)
         assert chat.agent is not None
         assert chat.agent.id == old.id
 
-    played(made(tmp_path, [says("it is renamed")], store=store), first)
+    spoken(made(tmp_path, [says("it is renamed")], store=store), "rename the module")
     (old,) = store.conversations(None)
     store.hold_to(replace(old, terms=""))  # as a version that kept no URL has it
     played(made(tmp_path, [], store=store), then, (80, 24))
@@ -494,16 +456,6 @@ def test_the_viewer_opens_on_the_live_session_and_closes_again(tmp_path: Path) -
         assert isinstance(app.screen, Chat)
 
     played(made(tmp_path, TASK, mode=Mode.ALL), play, (120, 40))
-
-
-def test_the_theme_changes_with_a_key(tmp_path: Path) -> None:
-    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
-        await pilot.press("ctrl+t")
-        assert app.theme == LIGHT
-        await pilot.press("ctrl+t")
-        assert app.theme == DARK
-
-    played(made(tmp_path, []), play)
 
 
 def folder_of_app(app: TenureApp) -> Path:

@@ -4,22 +4,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from textual.pilot import Pilot
-from tui_stage import call, made, picture, played, said, says, text_of, until
+from tui_stage import NARROW, USUAL, call, looks, made, picture, played, said, says, text_of, until
 
 from tenure.agent.approval import Mode
 from tenure.agent.screens.app import TenureApp
 from tenure.agent.screens.chat import Chat
-from tenure.agent.screens.themes import DARK, LIGHT
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.planners.handoff.sections import SECTIONS
+from tenure.engine.view.edit import Insert
 
 COUNTED = [says("", call("bash", command=f"seq -s ' ' {n} 700")) for n in range(1, 10)]
 BRIEF = "\n\n".join(f"## {section.title}\nIt was counted to 700; its {section.key}." for section in SECTIONS) + "\n[end of brief]"
 
 
-def full(tmp_path: Path, *replies: dict[str, object], theme: str = DARK) -> TenureApp:
+def full(tmp_path: Path, *replies: dict[str, object]) -> TenureApp:
     """A session whose window is critical, and from which nothing leaves by itself."""
     return made(
         tmp_path,
@@ -28,24 +27,12 @@ def full(tmp_path: Path, *replies: dict[str, object], theme: str = DARK) -> Tenu
         policy="none",
         clip=0,
         budget=Budget(window=8_000),
-        theme=theme,
     )
 
 
 def chat_of(app: TenureApp) -> Chat:
     assert isinstance(app.screen, Chat)
     return app.screen
-
-
-@pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, LIGHT)])
-def test_a_critical_window_says_so_and_what_to_do(
-    width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]
-) -> None:
-    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
-        await said(pilot, app, "count")
-        golden(f"tui-critical-{width}-{theme}.txt", picture(app))
-
-    played(full(tmp_path, theme=theme), play, (width, 24))
 
 
 def test_just_before_something_leaves_by_itself_nobody_is_told_to_pay_for_a_handoff(tmp_path: Path) -> None:
@@ -61,10 +48,15 @@ def test_just_before_something_leaves_by_itself_nobody_is_told_to_pay_for_a_hand
     played(app, play, (120, 24))
 
 
-def test_a_handoff_briefs_what_came_before_and_the_window_is_no_longer_critical(tmp_path: Path) -> None:
+def test_a_critical_window_says_so_and_a_handoff_briefs_what_came_before_so_that_it_is_none(
+    tmp_path: Path, golden: Callable[[str, str], None]
+) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         chat = chat_of(app)
         await said(pilot, app, "count")
+        async for width, theme in looks(pilot, NARROW, USUAL):
+            golden(f"tui-critical-{width}-{theme}.txt", picture(app))
+        await pilot.resize_terminal(100, 40)
         assert "/handoff lets the model brief" in text_of(app)
         await said(pilot, app, "/handoff")
         await until(pilot, lambda: not chat.is_busy)
@@ -72,12 +64,12 @@ def test_a_handoff_briefs_what_came_before_and_the_window_is_no_longer_critical(
         assert chat.agent is not None
         assert chat.agent.gauge.severity == "ok"
         assert "It was counted to 700" in "\n".join(
-            edit.text for commit in chat.agent.context.session.commits for edit in commit.edits if hasattr(edit, "text")
+            edit.text for commit in chat.agent.context.session.commits for edit in commit.edits if isinstance(edit, Insert)
         )
         await said(pilot, app, "go on")
         assert "I go on." in text_of(app)
 
-    played(full(tmp_path, says(BRIEF), says("I go on.")), play, (100, 40))
+    played(full(tmp_path, says(BRIEF), says("I go on.")), play, (60, 24))
 
 
 def test_a_handoff_that_comes_to_nothing_changes_nothing_and_points_to_why(tmp_path: Path) -> None:

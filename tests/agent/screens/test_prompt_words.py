@@ -22,30 +22,23 @@ def test_files_are_found_by_the_letters_of_their_names(wanted: str, first: str) 
     assert len(nearest("", [f"f{n}" for n in range(10_000)])) == 50
 
 
-def test_an_at_offers_the_files_of_the_folder_and_tab_takes_one(tmp_path: Path) -> None:
+def test_an_at_offers_the_files_of_the_folder_escape_closes_the_list_and_tab_takes_one(tmp_path: Path) -> None:
     app = made(tmp_path, [says("read it")])
 
     async def play(pilot, app) -> None:
         chat = app.screen
         await pilot.press(*"see @pars")
         await until(pilot, lambda: "parser.py" in text_of(app))
+        await pilot.press("escape")
+        assert (chat.draft.text, chat.draft.completing) == ("see @pars", False)
+        await pilot.press("e")
+        await until(pilot, lambda: chat.draft.completing)
         await pilot.press("tab")
         assert chat.draft.text == "see @parser.py "
         await pilot.press("enter")
         await until(pilot, lambda: "read it" in text_of(app))
 
     played(app, play)
-
-
-def test_escape_closes_the_list_of_files_and_keeps_what_is_typed(tmp_path: Path) -> None:
-    async def play(pilot, app) -> None:
-        await pilot.press(*"see @pars")
-        await until(pilot, lambda: "parser.py" in text_of(app))
-        await pilot.press("escape")
-        assert app.screen.draft.text == "see @pars"
-        assert not app.screen.draft.completing
-
-    played(made(tmp_path, []), play)
 
 
 @pytest.mark.parametrize("mode", [Mode.ASK, Mode.READ_ONLY])

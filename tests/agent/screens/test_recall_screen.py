@@ -4,14 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from textual.pilot import Pilot
-from tui_stage import COUNTED, SQUEEZED, Squeezed, made, picture, played, said, says, text_of, until
+from tui_stage import COUNTED, NARROW, SQUEEZED, USUAL, WIDE, Squeezed, looks, made, picture, played, said, says, text_of, until
 
 from tenure.agent.screens.app import TenureApp
 from tenure.agent.screens.chat import Chat
 from tenure.agent.screens.recall import RecallScreen
-from tenure.agent.screens.themes import DARK, LIGHT
 from tenure.agent.screens.viewer import ContextViewer
 from tenure.agent.screens.widgets import RowList
 
@@ -28,17 +26,15 @@ def shown(app: TenureApp) -> dict[str, int]:
     return {span.object: session.view.weight(*span.result) for span in session.index.spans if span.result is not None}
 
 
-@pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, LIGHT), (160, DARK)])
-def test_words_are_found_with_how_much_of_each_the_window_shows(
-    width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]
-) -> None:
+def test_words_are_found_with_how_much_of_each_the_window_shows(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         await said(pilot, app, "count")
         await said(pilot, app, "/recall seq 700")
         await until(pilot, lambda: isinstance(app.screen, RecallScreen))
-        golden(f"tui-recall-{width}-{theme}.txt", picture(app))
+        async for width, theme in looks(pilot, NARROW, USUAL, WIDE):
+            golden(f"tui-recall-{width}-{theme}.txt", picture(app))
 
-    played(made(tmp_path, COUNTED, theme=theme, **SQUEEZED), play, (width, 24))
+    played(made(tmp_path, COUNTED, **SQUEEZED), play, (60, 24))
 
 
 def test_what_has_left_is_brought_back_at_the_end_for_the_models_next_call(tmp_path: Path, squeezed: Squeezed) -> None:
@@ -59,7 +55,9 @@ def test_what_has_left_is_brought_back_at_the_end_for_the_models_next_call(tmp_p
     played(squeezed(tmp_path, says("I see it again.")), play, (100, 40))
 
 
-def test_escape_leaves_the_window_as_it_was(tmp_path: Path, squeezed: Squeezed) -> None:
+def test_escape_leaves_the_window_as_it_was_and_what_it_shows_whole_is_not_brought_back(
+    tmp_path: Path, squeezed: Squeezed
+) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         before = shown(app)
         await said(pilot, app, "/recall seq")
@@ -71,13 +69,6 @@ def test_escape_leaves_the_window_as_it_was(tmp_path: Path, squeezed: Squeezed) 
         await pilot.press("escape")
         assert isinstance(app.screen, Chat)
         assert shown(app) == before
-
-    played(squeezed(tmp_path, says("I see it again.")), play)
-
-
-def test_what_the_window_shows_as_it_was_is_not_brought_back(tmp_path: Path, squeezed: Squeezed) -> None:
-    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
-        before = shown(app)
         await said(pilot, app, "/recall bash:9")
         await until(pilot, lambda: isinstance(app.screen, RecallScreen))
         await pilot.press("b")
@@ -88,14 +79,16 @@ def test_what_the_window_shows_as_it_was_is_not_brought_back(tmp_path: Path, squ
     played(squeezed(tmp_path, says("I see it again.")), play, (140, 40))
 
 
-@pytest.mark.parametrize(
-    ("wanted", "told"), [("bash:99", "no object 'bash:99'"), ("nowhere to be seen", "nothing in the record"), ("", "a handle")]
-)
-def test_what_is_not_there_is_said_to_be_so(wanted: str, told: str, tmp_path: Path) -> None:
+def test_what_is_not_there_is_said_to_be_so(tmp_path: Path) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         await said(pilot, app, "count")
-        await said(pilot, app, f"/recall {wanted}".strip())
-        await until(pilot, lambda: told in text_of(app))
+        for wanted, told in (
+            (" bash:99", "no object 'bash:99'"),
+            (" nowhere to be seen", "nothing in the record"),
+            ("", "a handle"),
+        ):
+            await said(pilot, app, f"/recall{wanted}")
+            await until(pilot, lambda told=told: told in text_of(app))
 
     played(made(tmp_path, [says("one, two, three")]), play, (120, 30))
 

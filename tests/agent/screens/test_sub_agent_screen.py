@@ -4,14 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from textual.pilot import Pilot
-from tui_stage import call, folder_of, made, picture, played, said, says, text_of, until
+from tui_stage import NARROW, USUAL, WIDE, call, folder_of, looks, made, picture, played, said, says, text_of, until
 
 from tenure.agent.screens.app import TenureApp
 from tenure.agent.screens.approval import ApprovalPrompt
 from tenure.agent.screens.chat import Chat
-from tenure.agent.screens.themes import DARK, LIGHT
 
 DELEGATED = (
     says("I hand the manual out.", call("task", task="Write the manual.", folder="engine")),
@@ -21,9 +19,9 @@ DELEGATED = (
 )
 
 
-def workshop(tmp_path: Path, *, theme: str = DARK) -> TenureApp:
+def workshop(tmp_path: Path) -> TenureApp:
     (folder_of(tmp_path) / "engine").mkdir()
-    return made(tmp_path, DELEGATED, theme=theme)
+    return made(tmp_path, DELEGATED)
 
 
 async def asked(pilot: Pilot[Any], app: TenureApp) -> Chat:
@@ -34,22 +32,13 @@ async def asked(pilot: Pilot[Any], app: TenureApp) -> Chat:
     return chat
 
 
-@pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, LIGHT), (160, DARK)])
-def test_an_approval_of_a_sub_agent_names_it(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+def test_an_approval_of_a_sub_agent_names_it_and_a_yes_reaches_it(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         chat = await asked(pilot, app)
-        shown = picture(app)
-        spinner = next(letter for letter in "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏" if letter in shown)
-        golden(f"tui-sub-agent-{width}-{theme}.txt", shown.replace(spinner, "⠋"))
-        await pilot.press("n")
-        await until(pilot, lambda: not chat.is_busy)
-
-    played(workshop(tmp_path, theme=theme), play, (width, 24))
-
-
-def test_a_yes_reaches_the_sub_agent(tmp_path: Path) -> None:
-    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
-        chat = await asked(pilot, app)
+        async for width, theme in looks(pilot, NARROW, USUAL, WIDE):
+            shown = picture(app)
+            spinner = next(letter for letter in "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏" if letter in shown)
+            golden(f"tui-sub-agent-{width}-{theme}.txt", shown.replace(spinner, "⠋"))
         manual = folder_of(tmp_path) / "engine" / "manual.md"
         assert not manual.exists()
         await pilot.press("y")
@@ -58,7 +47,7 @@ def test_a_yes_reaches_the_sub_agent(tmp_path: Path) -> None:
         assert "All done." in text_of(app)
         assert chat.draft.has_focus
 
-    played(workshop(tmp_path), play, (100, 40))
+    played(workshop(tmp_path), play, (60, 24))
 
 
 def test_escape_says_no_for_the_sub_agent_and_a_second_one_stops_the_turn(tmp_path: Path) -> None:

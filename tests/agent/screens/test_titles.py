@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from tui_stage import HELPER, folder_of, made, picture, played, said, says, text_of, until
+from tui_stage import HELPER, NARROW, USUAL, folder_of, looks, made, picture, played, said, says, text_of, until
 
 from tenure.agent.screens.app import TenureApp
 from tenure.agent.screens.chat import Chat
 from tenure.agent.screens.pickers import Picker
-from tenure.agent.screens.themes import DARK, LIGHT
 from tenure.testing.store import MemoryStore
 
 LONG = "please have a look at the module that nobody has looked at for years, and rename it, and all that uses it, to something better"
@@ -21,10 +20,7 @@ def titles(store: MemoryStore, tmp_path: Path) -> list[str]:
     return [sheet.title for sheet in store.conversations(str(folder_of(tmp_path))) if sheet.length]
 
 
-@pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, LIGHT)])
-def test_the_picker_shows_the_title_that_a_helper_model_found(
-    width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]
-) -> None:
+def test_the_picker_shows_the_title_that_a_helper_model_found(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     store = MemoryStore()
 
     async def first(pilot: Pilot[Any], app: TenureApp) -> None:
@@ -35,12 +31,13 @@ def test_the_picker_shows_the_title_that_a_helper_model_found(
         await said(pilot, app, "/sessions")
         await until(pilot, lambda: isinstance(app.screen, Picker))
         sheet = next(sheet for sheet in store.conversations(str(folder_of(tmp_path))) if sheet.length)
-        golden(f"tui-titles-{width}-{theme}.txt", picture(app).replace(sheet.id[:8], "01234567"))
+        async for width, theme in looks(pilot, NARROW, USUAL):
+            golden(f"tui-titles-{width}-{theme}.txt", picture(app).replace(sheet.id[:8], "01234567"))
         await pilot.press("escape")
 
     helped = [says('"Rename the old module."')]
     played(made(tmp_path, [says("it is renamed")], store=store, helper=HELPER, helped=helped), first)
-    played(made(tmp_path, [], store=store, theme=theme), then, (width, 24))
+    played(made(tmp_path, [], store=store), then, (60, 24))
 
 
 def test_a_session_is_asked_for_its_title_once_and_the_next_turn_does_not_wait(tmp_path: Path) -> None:
@@ -84,5 +81,5 @@ def test_a_turn_that_failed_asks_for_no_title(tmp_path: Path) -> None:
         await pilot.pause(0.1)
         assert titles(store, tmp_path) == [""]
 
-    script = [{"status": 401}]
+    script: list[dict[str, object]] = [{"status": 401}]
     played(made(tmp_path, script, store=store, helper=HELPER, helped=[says("A title")]), play)

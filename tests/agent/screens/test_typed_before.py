@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from textual import events
 from textual.pilot import Pilot
-from tui_stage import folder_of, made, played, said, says, settled, text_of, until
+from tui_stage import folder_of, made, played, said, says, settled, spoken, text_of, until
 
 from pictures import png
 from tenure.agent.access import Available
@@ -30,20 +30,17 @@ def chat_of(app: TenureApp) -> Chat:
 def test_what_was_typed_in_an_earlier_session_is_found_and_put_into_the_draft(tmp_path: Path) -> None:
     store = MemoryStore()
 
-    async def first(pilot: Pilot[Any], app: TenureApp) -> None:
-        await said(pilot, app, "mend the parser of comments")
-        await said(pilot, app, "now the tests")
-
     async def second(pilot: Pilot[Any], app: TenureApp) -> None:
         await said(pilot, app, "something else")
         await pilot.press("ctrl+r")
         await until(pilot, lambda: isinstance(app.screen, Picker))
+        assert isinstance(app.screen, Picker)
         assert [row.texts[1] for row in app.screen.rows] == ["something else", "now the tests", "mend the parser of comments"]
         await pilot.press(*"pars", "enter")
         await until(pilot, lambda: isinstance(app.screen, Chat))
         assert chat_of(app).draft.text == "mend the parser of comments"
 
-    played(made(tmp_path, [says("a"), says("b")], store=store), first)
+    spoken(made(tmp_path, [says("a"), says("b")], store=store), "mend the parser of comments", "now the tests")
     played(made(tmp_path, [says("c")], store=store), second)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, TabbedContent
-from tui_stage import Squeezed, call, made, picture, played, said, says, text_of, until
+from tui_stage import NARROW, USUAL, WIDE, Squeezed, call, looks, made, picture, played, said, says, text_of, until
 
 from tenure.agent.approval import Mode
 from tenure.agent.screens.app import TenureApp
@@ -50,13 +50,12 @@ def viewed(
     play: Callable[[Pilot[Any], ViewerApp], Awaitable[None]],
     size: tuple[int, int] = (120, 36),
     *,
-    theme: str = DARK,
     store: MemoryStore | None = None,
 ) -> None:
     """Open the viewer on a file, and play."""
     kept = store or MemoryStore()
     builder = partial(build, store=kept, folder=path.parent, count=by_words)
-    app = ViewerApp(lambda: of_address(str(path), by_words), builder, theme=theme)
+    app = ViewerApp(lambda: of_address(str(path), by_words), builder)
 
     async def run() -> None:
         async with app.run_test(size=size, notifications=True) as pilot:
@@ -66,41 +65,36 @@ def viewed(
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, DARK), (80, LIGHT), (160, DARK), (160, LIGHT)])
-def test_every_list_reads_well(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+def test_every_list_reads_well(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     async def play(pilot: Pilot[Any], app: ViewerApp) -> None:
         for key, tab in enumerate(("tree", "objects", "calls"), 1):
             await pilot.press(str(key), *(("home", "right") if tab == "tree" else ()))
-            await pilot.pause(0.1)
-            golden(f"tui-viewer-{tab}-{width}-{theme}.txt", picture(app))
+            for height, every in ((24, (NARROW, (80, DARK), USUAL)), (36, (WIDE, (160, LIGHT)))):
+                async for width, theme in looks(pilot, *every, height=height):
+                    golden(f"tui-viewer-{tab}-{width}-{theme}.txt", picture(app))
 
-    viewed(session_file(tmp_path / "session.json"), play, (width, 24 if width < 100 else 36), theme=theme)
+    viewed(session_file(tmp_path / "session.json"), play, (60, 24))
 
 
-@pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, LIGHT), (160, DARK)])
-def test_commits_read_well(
-    width: int, theme: str, tmp_path: Path, squeezed: Squeezed, golden: Callable[[str, str], None]
+def test_commits_read_well_and_the_cursor_is_in_sight_when_a_long_list_is_turned_to(
+    tmp_path: Path, squeezed: Squeezed, golden: Callable[[str, str], None]
 ) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp, chat: Chat, viewer: ContextViewer) -> None:
         await pilot.press("4")
-        await pilot.pause(0.1)
-        golden(f"tui-viewer-commits-{width}-{theme}.txt", picture(app))
+        for height, every in ((24, (NARROW, USUAL)), (36, (WIDE,))):
+            async for width, theme in looks(pilot, *every, height=height):
+                golden(f"tui-viewer-commits-{width}-{theme}.txt", picture(app))
+        async for _ in looks(pilot, USUAL, height=18):
+            await pilot.press("3")
+            await pilot.pause(0.1)
+            rows = viewer.query_one("#calls-rows", RowList)
+            assert rows.cursor == rows.count - 1
+            assert rows.scroll_offset.y > 0
 
-    live(squeezed(tmp_path, theme=theme), play, (width, 24 if width < 100 else 36))
-
-
-def test_the_cursor_is_in_sight_when_a_long_list_is_turned_to(tmp_path: Path, squeezed: Squeezed) -> None:
-    async def play(pilot: Pilot[Any], app: TenureApp, chat: Chat, viewer: ContextViewer) -> None:
-        await pilot.press("3")
-        await pilot.pause(0.1)
-        rows = viewer.query_one("#calls-rows", RowList)
-        assert rows.cursor == rows.count - 1
-        assert rows.scroll_offset.y > 0
-
-    live(squeezed(tmp_path), play, (80, 18))
+    live(squeezed(tmp_path), play, (60, 24))
 
 
-def test_a_call_shows_what_changed_or_all_that_the_model_saw(tmp_path: Path) -> None:
+def test_a_call_shows_what_changed_or_all_that_the_model_saw_and_words_are_found(tmp_path: Path) -> None:
     async def play(pilot: Pilot[Any], app: ViewerApp) -> None:
         await pilot.press("3")
         await pilot.pause(0.05)
@@ -112,12 +106,6 @@ def test_a_call_shows_what_changed_or_all_that_the_model_saw(tmp_path: Path) -> 
         shown = text_of(app)
         assert "all that the model saw" in shown
         assert "Task 0" in shown
-
-    viewed(session_file(tmp_path / "session.json"), play, (160, 60))
-
-
-def test_words_are_found_in_the_whole_record(tmp_path: Path) -> None:
-    async def play(pilot: Pilot[Any], app: ViewerApp) -> None:
         await pilot.press("slash")
         app.screen.query_one("#search", Input).value = "SKIP() of part 1"
         await pilot.press("enter")
@@ -126,15 +114,22 @@ def test_words_are_found_in_the_whole_record(tmp_path: Path) -> None:
         assert app.screen.query_one("#lists", TabbedContent).get_tab("found").label_text == "5 Found"
         assert "dropped in skip() of part 1" in text_of(app)
 
-    viewed(session_file(tmp_path / "session.json"), play)
+    viewed(session_file(tmp_path / "session.json"), play, (160, 60))
 
 
-def test_chosen_turns_become_a_conversation_and_the_file_stays(tmp_path: Path) -> None:
+def test_chosen_turns_become_a_conversation_and_the_file_stays_of_which_nothing_is_pinned(tmp_path: Path) -> None:
     path, store = session_file(tmp_path / "session.json"), MemoryStore()
     before = path.read_bytes()
 
     async def play(pilot: Pilot[Any], app: ViewerApp) -> None:
-        await pilot.press("1", "home", "space", "down", "space")
+        await pilot.press("2")
+        await pilot.pause(0.05)
+        assert "Pin" not in text_of(app)
+        await pilot.press("p", "r", "1", "b")  # nothing is chosen yet
+        await pilot.pause(0.05)
+        assert isinstance(app.screen, ContextViewer)
+        assert not store.conversations(str(tmp_path))
+        await pilot.press("home", "space", "down", "space")
         assert "2 chosen" in text_of(app)
         await pilot.press("b")
         await pilot.pause(0.05)
@@ -146,29 +141,6 @@ def test_chosen_turns_become_a_conversation_and_the_file_stays(tmp_path: Path) -
     assert [words[:6] for words in said_] == ["Task 0", "Task 2"]
     assert path.read_bytes() == before
     assert store.verify(sheet.id) is None
-
-
-def test_nothing_is_built_of_nothing(tmp_path: Path) -> None:
-    store = MemoryStore()
-
-    async def play(pilot: Pilot[Any], app: ViewerApp) -> None:
-        await pilot.press("b")
-        await pilot.pause(0.05)
-        assert isinstance(app.screen, ContextViewer)
-
-    viewed(session_file(tmp_path / "session.json"), play, store=store)
-    assert not store.conversations(str(tmp_path))
-
-
-def test_a_file_offers_no_pins(tmp_path: Path) -> None:
-    async def play(pilot: Pilot[Any], app: ViewerApp) -> None:
-        await pilot.press("2")
-        await pilot.pause(0.05)
-        assert "Pin" not in text_of(app)
-        await pilot.press("p", "r")
-        assert app.is_running
-
-    viewed(session_file(tmp_path / "session.json"), play)
 
 
 def live(
@@ -190,7 +162,9 @@ def live(
     played(app, both, size)
 
 
-def test_what_has_left_a_live_session_is_restored_and_undone(tmp_path: Path, squeezed: Squeezed) -> None:
+def test_what_has_left_a_live_session_is_restored_and_undone_and_a_pin_is_set_and_let_go(
+    tmp_path: Path, squeezed: Squeezed
+) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp, chat: Chat, viewer: ContextViewer) -> None:
         assert chat.agent is not None
         context = chat.agent.context
@@ -206,14 +180,6 @@ def test_what_has_left_a_live_session_is_restored_and_undone(tmp_path: Path, squ
         await pilot.press("u")
         await pilot.pause(0.05)
         assert not _is_whole(context, gone)
-
-    live(squeezed(tmp_path), play)
-
-
-def test_a_pin_is_set_and_let_go(tmp_path: Path, squeezed: Squeezed) -> None:
-    async def play(pilot: Pilot[Any], app: TenureApp, chat: Chat, viewer: ContextViewer) -> None:
-        assert chat.agent is not None
-        context = chat.agent.context
         await pilot.press("2")
         viewer.query_one("#objects-rows", RowList).go("bash:9")
         await pilot.press("p")

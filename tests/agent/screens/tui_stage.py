@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,8 @@ from tenure.agent.approval import Mode
 from tenure.agent.screens.app import TenureApp
 from tenure.agent.screens.chat import Chat
 from tenure.agent.screens.commands import is_command
-from tenure.agent.screens.themes import DARK
+from tenure.agent.screens.themes import DARK, LIGHT
+from tenure.agent.session import Agent
 from tenure.agent.settings import Settings, World
 from tenure.agent.tools.sandbox import Means
 from tenure.engine.lifecycle.budget import Budget
@@ -31,6 +32,7 @@ from tenure.testing.builders import by_words
 from tenure.testing.store import MemoryStore
 
 HELPER = "openai-chat:gpt-5-nano"
+NARROW, USUAL, WIDE = (60, DARK), (80, LIGHT), (160, DARK)  # widths and themes in which a screen is looked at
 Play = Callable[[Pilot[Any], TenureApp], Awaitable[None]]
 
 
@@ -74,7 +76,7 @@ def made(
         tokens=by_words,
         walls=Means.NONE,
     )
-    chosen = {"model": "openai-chat:gpt-5-mini"} | settings
+    chosen: dict[str, Any] = {"model": "openai-chat:gpt-5-mini"} | settings
     return TenureApp(Settings(folder=folder_of(tmp_path), **chosen), world, theme=theme)
 
 
@@ -86,6 +88,19 @@ def played(app: TenureApp, play: Play, size: tuple[int, int] = (80, 30)) -> None
             await until(pilot, lambda: isinstance(app.screen, Chat) and app.screen.agent is not None)
             await play(pilot, app)
             await app.leave()
+
+    asyncio.run(run())
+
+
+def spoken(app: TenureApp, *texts: str) -> None:
+    """Say these things in the app's session, without its screen."""
+
+    async def run() -> None:
+        agent = await Agent.open(app._settings, app._world)
+        for text in texts:
+            async for _ in agent.run(text):
+                pass
+        await agent.close()
 
     asyncio.run(run())
 
@@ -108,14 +123,23 @@ async def until(pilot: Pilot[Any], condition: Callable[[], object]) -> None:
 
 async def settled(pilot: Pilot[Any]) -> None:
     """Wait until the screen stays as it is; what moves all the time, such as the sign of a turn that runs, is not waited for."""
-    same = 0
+    same, shown = 0, text_of(pilot.app)
     for _ in range(12):
-        before = text_of(pilot.app)
         pilot.app.screen.refresh(layout=True)  # Textual now and then leaves a scrollbar as it was before the last line
         await pilot.pause(0.03)  # half a frame of the transcript
-        same = same + 1 if text_of(pilot.app) == before else 0
+        before, shown = shown, text_of(pilot.app)
+        same = same + 1 if shown == before else 0
         if same == 2:
             return
+
+
+async def looks(pilot: Pilot[Any], *wanted: tuple[int, str], height: int = 24) -> AsyncIterator[tuple[int, str]]:
+    """The same screen in several widths and themes, one after another, each once it stands still."""
+    for width, theme in wanted:
+        pilot.app.theme = theme
+        await pilot.resize_terminal(width, height)
+        await settled(pilot)
+        yield width, theme
 
 
 async def said(pilot: Pilot[Any], app: TenureApp, text: str, *, wait: bool = True) -> None:
