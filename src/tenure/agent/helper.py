@@ -30,11 +30,8 @@ if TYPE_CHECKING:
     from tenure.agent.session import Agent
 
 
-ROLES: Final = (
-    "off",
-    "same",
-    "helper",
-)  # beside the name of a model: nobody, the session's own, or the one that `Settings.helper` names
+# Beside the name of a model: nobody, the session's own, or the one that `Settings.helper` names.
+ROLES: Final = ("off", "same", "helper")
 _ACTS: Final[Mapping[Role, str]] = {
     "summariser": "writes a brief of earlier history",
     "planner": "plans what may leave the window",
@@ -46,9 +43,8 @@ class HelperSignals:
     """What the helpers of a session are told and may say. Mutable: a session sets both once it is put together."""
 
     def __init__(self) -> None:
-        self.roles: set[Role] = (
-            set()
-        )  # in which somebody may be asked without anybody's word: then requests and results may take a minute
+        # In which somebody may be asked without anybody's word: then requests and results may take a minute.
+        self.roles: set[Role] = set()
         self.say: Callable[[Event], None] = lambda _: None  # may be called in any thread
         self.is_stopped: Callable[[], bool] = lambda: False
 

@@ -151,9 +151,8 @@ class Loop:
     async def _body(self) -> bytes:
         notes, tools = self._notes.now(), self._tools()
         request = partial(self._recorder.request, tools=tools, fields=self._fields, notes=notes)
-        body = (
-            await asyncio.to_thread(request) if self._helping.roles - {"digest"} else request()
-        )  # a helper's answer may take a minute
+        is_slow = bool(self._helping.roles - {"digest"})  # a helper's answer may take a minute
+        body = await asyncio.to_thread(request) if is_slow else request()
         self._tell_decided()
         self._say(Requested(step=self._steps, tokens=self._recorder.context.gauge.tokens, notes=notes))
         return body

@@ -8,20 +8,12 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
+from tenure.agent.tools.files import image_type
 from tenure.apis.media import MediaSource
 from tenure.errors import InputError
 from tenure.logs.places.files import read_file
 
 LARGEST: Final = 3_750_000  # bytes: 5 MB in base64 is what providers take
-# How files of each kind begin.
-_KINDS: Final = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"%PDF-", "application/pdf"),
-)
-
 
 _SUFFIXES: Final = r"\.(?:png|jpe?g|gif|webp|pdf)"
 _MENTIONED: Final = re.compile(rf'(?<!\S)@(?:"([^"\n]+{_SUFFIXES})"|(\S+{_SUFFIXES}))(?!\S)', re.IGNORECASE)
@@ -78,6 +70,4 @@ def _read(path: Path) -> MediaSource:
 
 def _kind_of(data: bytes) -> str:
     """The media type, by how the data begins; empty for others."""
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for start, kind in _KINDS if data.startswith(start)), "")
+    return "application/pdf" if data.startswith(b"%PDF-") else image_type(data)

@@ -126,9 +126,8 @@ class Agent:
             pictures = await asyncio.to_thread(read_pictures, images)
             playing = work(pictures)
             try:
-                self._warming = asyncio.create_task(
-                    self.parts.speaker.warm()
-                )  # an SDK takes seconds to load: beside what follows
+                # An SDK takes seconds to load: beside what follows.
+                self._warming = asyncio.create_task(self.parts.speaker.warm())
                 for event in self._opening():
                     yield event
                 if not self._recorder.length:

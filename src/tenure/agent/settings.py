@@ -90,9 +90,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     planner: str = ""  # the model that plans what leaves (Self-GC)
     digest: str = ""  # the model that says what a very large result holds
     digest_above: int = 8_000  # o200k tokens of such a result
-    embeddings: str = (
-        ""  # the model by which history is searched by meaning: minilm, or one of an endpoint, as `model`; empty: by words
-    )
+    embeddings: str = ""  # by which history is searched by meaning: minilm, or a model of an endpoint; empty: by words
     look_back: bool = False  # tell the model at each prompt what left and fits it
     notes: bool | None = None  # it may write down what it must not lose; None: as `policy`
     work: str = ""  # a user's own words in place of ours on how to work

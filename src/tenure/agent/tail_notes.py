@@ -103,9 +103,8 @@ def open_episode(index: Index, view: Projection, limit: int) -> OpenEpisode | No
         return None
     start = episode.start[0]
     shown = sum(row.tokens for row in view.rows_from(start))
-    replies = (
-        len(index.steps) - bisect_left(index.steps, start, key=lambda step: step.entry) - 1
-    )  # the one that starts it is none
+    # The reply that starts it is none of them.
+    replies = len(index.steps) - bisect_left(index.steps, start, key=lambda step: step.entry) - 1
     room = limit * ACTIVE_SHARE
     return OpenEpisode(
         name=episode.name,

@@ -20,9 +20,7 @@ class Tour(Struct, frozen=True, kw_only=True):
     ceiling: int  # provider tokens
     floor: int
     policy: str
-    library: tuple[
-        str, ...
-    ]  # modules of Python's own library that are copied beside the project, so that there is something to read
+    library: tuple[str, ...]  # modules of Python's own that are copied beside the project, so that there is something to read
     tasks: tuple[str, ...]
     more: str  # what the script can be asked besides, by whoever goes on with the session
 

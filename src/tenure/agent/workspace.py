@@ -174,7 +174,7 @@ def sighted(path: Path) -> FileSight | None:
     try:
         if not path.is_file():
             return None
-        with open(path, "rb", opener=_unhindered) as file:
+        with open(path, "rb", opener=unhindered) as file:
             facts = os.fstat(file.fileno())
             whole = facts.st_size <= HASHED_BYTES
             digest = sha256(file.read(facts.st_size)).digest() if whole else b""
@@ -183,9 +183,9 @@ def sighted(path: Path) -> FileSight | None:
     return FileSight(size=facts.st_size, mtime_ns=facts.st_mtime_ns, sha256=digest)
 
 
-def _unhindered(path: str, flags: int) -> int:
-    """Open a file without waiting for anybody: it may have become a pipe."""
-    return os.open(path, flags | os.O_NONBLOCK)
+def unhindered(path: str, flags: int) -> int:
+    """Open a file without waiting for anybody, and without becoming a terminal's: it may have become a pipe or a device."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
 def _any(*patterns: str) -> re.Pattern[str]:

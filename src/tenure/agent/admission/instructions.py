@@ -78,9 +78,8 @@ def find_instructions(start: Place) -> FoundInstructions:
     # The farthest folder first; a home that does not lie above comes last: its user's word counts more than a stranger's folder's.
     is_apart = start.home != start.folder and start.home not in start.folder.parents
     last = len(start.outward) - 1
-    order = sorted(
-        by_text.values(), key=lambda one: (is_apart and one.distance == last, -one.distance)
-    )  # stable: NAMES in a folder
+    # Stable: those of a folder stay in the order of NAMES.
+    order = sorted(by_text.values(), key=lambda one: (is_apart and one.distance == last, -one.distance))
     return FoundInstructions(instructions=tuple(order), notices=tuple(notices))
 
 

@@ -44,20 +44,17 @@ class Bash(ArgumentTool[BashArguments]):
     name = "bash"
     takes = BashArguments
     kind = ToolKind.INTERMEDIATE
+    description = (
+        "Run a bash command in the workspace folder: builds, tests, git, and whatever has no tool of its own. To look at files use"
+        " glob, grep and read, to change them edit and write. Each call starts afresh in the workspace folder, without a terminal or"
+        f" input. It is ended after {ToolLimits().command_s:.0f} s, or timeout_s (at most {ToolLimits().command_most_s:.0f}), with all that it"
+        " started; a server that is to stay needs `setsid` and its output in a file. All of its output is kept; of long output you see a part, and recall gives the rest."
+        " $TMPDIR is for temporary files."
+    )
 
-    def __init__(
-        self, *, walls: Walls | None = None, keys: frozenset[str] = frozenset(), limits: ToolLimits | None = None
-    ) -> None:
-        """`keys` are further variables that hold keys to models; `limits` only words the description."""
-        limits = limits or ToolLimits()
+    def __init__(self, *, walls: Walls | None = None, keys: frozenset[str] = frozenset()) -> None:
+        """`keys` are further variables that hold keys to models."""
         self._walls, self._keys = walls or Walls(means=Means.NONE), keys
-        self.description = (
-            "Run a bash command in the workspace folder: builds, tests, git, and whatever has no tool of its own. To look at files use"
-            " glob, grep and read, to change them edit and write. Each call starts afresh in the workspace folder, without a terminal or"
-            f" input. It is ended after {limits.command_s:.0f} s, or timeout_s (at most {limits.command_most_s:.0f}), with all that it"
-            " started; a server that is to stay needs `setsid` and its output in a file. All of its output is kept; of long output you see a part, and recall gives the rest."
-            " $TMPDIR is for temporary files."
-        )
 
     @property
     def walled(self) -> bool:

@@ -211,9 +211,8 @@ _UNWANTED: Final = frozenset(
     "BASH_ENV ENV PROMPT_COMMAND SHELLOPTS BASHOPTS PS4 CDPATH OLDPWD GLOBIGNORE IFS BASH_XTRACEFD EXECIGNORE LESSOPEN LESSCLOSE GREP_OPTIONS"
     " RIPGREP_CONFIG_PATH TAR_OPTIONS GIT_EXTERNAL_DIFF POSIXLY_CORRECT JQ_LIBRARY_PATH AWKPATH AWKLIBPATH MAGIC HISTFILE".split()
 )
-_WITH_HEADERS: Final = re.compile(
-    r"(?:ANTHROPIC|OPENAI|OTEL_EXPORTER_OTLP)_(?:CUSTOM_)?HEADERS", re.IGNORECASE
-)  # which hold keys as well
+# Which hold keys as well.
+_WITH_HEADERS: Final = re.compile(r"(?:ANTHROPIC|OPENAI|OTEL_EXPORTER_OTLP)_(?:CUSTOM_)?HEADERS", re.IGNORECASE)
 
 # Programs that would wait for a person, page, or draw; and Python, which would hold back what it prints.
 _SETTLED: Final[Mapping[str, str]] = {

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from msgspec import Struct
 
-from tenure.agent.workspace import Workspace
+from tenure.agent.workspace import Workspace, unhindered
 from tenure.errors import InputError
 
 SNIFFED: Final = 2**16  # bytes by which a file is known
@@ -73,7 +73,7 @@ def open_regular(path: Path, shown: str) -> BinaryIO:
     try:
         kind = kind_of(path.stat().st_mode)
         if not kind:
-            file = open(path, "rb", buffering=0, opener=_unhindered)  # noqa: SIM115 - the caller closes it
+            file = open(path, "rb", buffering=0, opener=unhindered)  # noqa: SIM115 - the caller closes it
             kind = kind_of(os.fstat(file.fileno()).st_mode)  # it may have been exchanged
             if not kind:
                 return file
@@ -88,11 +88,6 @@ def open_regular(path: Path, shown: str) -> BinaryIO:
 def reason(error: OSError | RuntimeError) -> str:
     """What the system has against something."""
     return (getattr(error, "strerror", "") or str(error)).lower()
-
-
-def _unhindered(path: str, flags: int) -> int:
-    """Open without waiting for anybody, and without becoming a terminal's."""
-    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
 def kind_of(mode: int) -> str:

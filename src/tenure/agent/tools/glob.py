@@ -50,14 +50,10 @@ class Glob(ArgumentTool[GlobArguments]):
     name = "glob"
     takes = GlobArguments
     kind = ToolKind.BULK
-
-    def __init__(self, *, limits: ToolLimits | None = None) -> None:
-        """`limits` only words the description."""
-        limits = limits or ToolLimits()
-        self.description = (
-            f"Find files by name, the newest first, at most {limits.found} unless limit says otherwise. Files that .gitignore leaves out are not"
-            " found, and no folders. This is the cheapest look at an unknown project: begin with it rather than with broad reads."
-        )
+    description = (
+        f"Find files by name, the newest first, at most {ToolLimits().found} unless limit says otherwise. Files that .gitignore leaves out are not"
+        " found, and no folders. This is the cheapest look at an unknown project: begin with it rather than with broad reads."
+    )
 
     def _needs(self, given: GlobArguments, workspace: Workspace) -> Approval | None:
         return looks_below(self.name, given.path, given.pattern, workspace)

@@ -56,15 +56,11 @@ class Grep(ArgumentTool[GrepArguments]):
     name = "grep"
     takes = GrepArguments
     kind = ToolKind.BULK
-
-    def __init__(self, *, limits: ToolLimits | None = None) -> None:
-        """`limits` only words the description."""
-        limits = limits or ToolLimits()
-        self.description = (
-            "Search file contents with ripgrep. Lines come as path:number:text, by path; with mode files the newest files first."
-            f" At most {limits.found} unless limit says otherwise; the rest is counted. Files that .gitignore leaves out are not searched."
-            " Look for a name here before you read files, and narrow by path or glob."
-        )
+    description = (
+        "Search file contents with ripgrep. Lines come as path:number:text, by path; with mode files the newest files first."
+        f" At most {ToolLimits().found} unless limit says otherwise; the rest is counted. Files that .gitignore leaves out are not searched."
+        " Look for a name here before you read files, and narrow by path or glob."
+    )
 
     def _needs(self, given: GrepArguments, workspace: Workspace) -> Approval | None:
         return looks_below(self.name, given.path, given.glob, workspace)

@@ -59,14 +59,10 @@ class Read(ArgumentTool[ReadArguments]):
     name = "read"
     takes = ReadArguments
     kind = ToolKind.INTERMEDIATE
-
-    def __init__(self, *, limits: ToolLimits | None = None) -> None:
-        """`limits` only words the description."""
-        limits = limits or ToolLimits()
-        self.description = (
-            "Show a file's lines, each behind its number and a tab, or an image (PNG, JPEG, GIF, WebP). Find the place with grep or glob first,"
-            f" and read only what you need with offset and limit; without them come the first {limits.read_lines:,} lines."
-        )
+    description = (
+        "Show a file's lines, each behind its number and a tab, or an image (PNG, JPEG, GIF, WebP). Find the place with grep or glob first,"
+        f" and read only what you need with offset and limit; without them come the first {ToolLimits().read_lines:,} lines."
+    )
 
     def _needs(self, given: ReadArguments, workspace: Workspace) -> Approval | None:
         return looks(self.name, given.path, workspace)

@@ -13,7 +13,7 @@ from tenure.agent.tools.ls import Ls
 from tenure.agent.tools.read import Read
 from tenure.agent.tools.read_skill import ReadSkill
 from tenure.agent.tools.sandbox import Walls
-from tenure.agent.tools.tool import Here, Tool, ToolLimits, ToolOutcome
+from tenure.agent.tools.tool import Here, Tool, ToolOutcome
 from tenure.agent.tools.write import Write
 from tenure.agent.workspace import Workspace
 from tenure.engine.record.episodes import ToolAnswer
@@ -79,7 +79,6 @@ def toolbox(
     read_skill: Callable[[str], ToolAnswer] | None = None,
     walls: Walls | None = None,
     keys: frozenset[str] = frozenset(),
-    limits: ToolLimits | None = None,
     more: Iterable[Tool] = (),
 ) -> Toolbox:
     """The usual tools and `more`, such as those of MCP servers.
@@ -87,14 +86,6 @@ def toolbox(
     `read_skill` gives a skill's body; without it that tool is not there. `walls` stand around commands. `keys` are variables that hold keys to models under names of their
     own, which no command may see.
     """
-    own: list[Tool] = [
-        Read(limits=limits),
-        Glob(limits=limits),
-        Grep(limits=limits),
-        Ls(),
-        Edit(),
-        Write(),
-        Bash(walls=walls, keys=keys, limits=limits),
-    ]
+    own: list[Tool] = [Read(), Glob(), Grep(), Ls(), Edit(), Write(), Bash(walls=walls, keys=keys)]
     own += [ReadSkill(read_skill)] if read_skill else []
     return Toolbox([*own, *more])

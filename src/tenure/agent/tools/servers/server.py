@@ -12,12 +12,17 @@ second time when it breaks, and not a third.
 import asyncio
 import logging
 import os
-from collections.abc import Generator
+import re
+from collections.abc import Generator, Mapping
 from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
+import msgspec
+from msgspec import Struct
+
 from tenure.agent.tools.servers.streams import MESSAGE_BYTES, TOOLS, bound, pipe, sieve
+from tenure.apis.json_text import load
 from tenure.engine.record.visible import visible
 from tenure.errors import InputError
 from tenure.extras import not_installed
@@ -26,13 +31,6 @@ if TYPE_CHECKING:
     from anyio import CancelScope
     from mcp import Client
     from mcp.types import CallToolResult, Tool
-import re
-from collections.abc import Mapping
-
-import msgspec
-from msgspec import Struct
-
-from tenure.apis.json_text import load
 
 _VARIABLE: Final = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
@@ -164,10 +162,8 @@ class McpServer:
         try:
             return await client.call_tool(tool, arguments)
         except MCPError as error:
-            if (error.code, error.message) != (
-                CONNECTION_CLOSED,
-                "Connection closed",
-            ):  # a code that servers use for what they like
+            # The code alone is one that servers use for what they like.
+            if (error.code, error.message) != (CONNECTION_CLOSED, "Connection closed"):
                 raise InputError(self.config.name, _why(error)) from error
             if self._client is client:
                 self._client = None

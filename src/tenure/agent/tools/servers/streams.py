@@ -261,9 +261,8 @@ class _Sieve:
             answers, asks = hasattr(message, "id"), hasattr(message, "method")
             is_idle = asks or not answers
             self._idle += is_idle
-            await asyncio.sleep(
-                _PAUSE_S if is_idle and not self._idle % _PACE else 0
-            )  # what has come already is read without waiting
+            # What has come already is read without waiting.
+            await asyncio.sleep(_PAUSE_S if is_idle and not self._idle % _PACE else 0)
             if answers and (not asks or self._own.open < REQUESTS):
                 self._own.open += asks
                 return item

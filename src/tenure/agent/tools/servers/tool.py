@@ -5,9 +5,11 @@ import re
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
+from msgspec import Struct
 
 from tenure.agent.approval import Approval, CallEffect
 from tenure.agent.tools.arguments import frozen
@@ -25,13 +27,9 @@ from tenure.errors import InputError
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
     from mcp.types import Tool as Offered
-from importlib import import_module
 
-from msgspec import Struct
-
-LONGEST_NAME: Final = (
-    64  # characters: https://platform.claude.com/docs/en/api/messages, https://platform.openai.com/docs/api-reference
-)
+# Characters: https://platform.claude.com/docs/en/api/messages, https://platform.openai.com/docs/api-reference
+LONGEST_NAME: Final = 64
 LONGEST_DESCRIPTION: Final = 2_000
 MOST: Final = 100  # tools of all servers: OpenAI takes 128 in a request, and there are our own
 LONGEST_TOGETHER: Final = 160_000  # characters of all their descriptions and schemas: about 40,000 tokens, in every request

@@ -157,9 +157,8 @@ class CommandLine:
         if self._waits:
             name, self._waits = self._waits, ""
             self.needed += [word] if word.loose else []
-            if (
-                _OPTION_LIKE.fullmatch(text) and name not in self._known.instead
-            ):  # where the value is not taken so, it would be one
+            # Where the value is not taken so, it would be an option.
+            if _OPTION_LIKE.fullmatch(text) and name not in self._known.instead:
                 self._refuse(word)
             self._value(name, word)
         elif self._over or text in ("-", "") or not text.startswith("-"):

@@ -196,8 +196,8 @@ class _CommandJudge:
         if runs or any(isinstance(effect, Asks | RunsText | RunsInput) for effect in does):
             for word in words:
                 self._secret(word)
-        if prints is None and not runs and not any(isinstance(effect, RunsText) for effect in does):
-            self._tell()
+        if self._feeds and prints is None and not runs and not any(isinstance(effect, RunsText) for effect in does):
+            self._tellers.add(self._count)  # it prints a text of its own for others
         for effect in does:
             self._effect(effect, redirects, depth)
             if isinstance(effect, Reads) and (runs or (prints is not None and prints.names)):
@@ -278,11 +278,6 @@ class _CommandJudge:
             self._read(Reads(target=target))
         elif target.text != PROCESS:
             self._tellers.add(0)
-
-    def _tell(self) -> None:
-        """The command at hand prints a text of its own."""
-        if self._feeds:
-            self._tellers.add(self._count)
 
     def _write(self, target: Word) -> None:
         literal = target.text

@@ -32,7 +32,7 @@ from tenure.agent.tools.shell.filters import awk, fd, find, jq, sed
 from tenure.agent.tools.shell.git import git
 from tenure.agent.tools.shell.grammar import CommandLine, Grammar, grammar
 from tenure.agent.tools.shell.read_only_options import LOOKS, VERSIONS
-from tenure.agent.tools.shell.remote import acts_remotely, remotely
+from tenure.agent.tools.shell.remote import acts_remotely, cannot_be_undone, remotely
 from tenure.agent.tools.shell.script import CLOSE, OPEN, OUTPUT, PRINTED, Word
 from tenure.agent.tools.shell.variables import is_harmless
 
@@ -44,43 +44,12 @@ _SUBCOMMANDS: Final = frozenset(
 )
 _RUNNERS: Final = frozenset({"run", "exec", "compose", "tool"})  # a subcommand whose own first argument counts too
 
-# Programs that can do what cannot be undone, and of others the subcommands that cannot, or that the whole world sees.
+# Programs that can do what cannot be undone.
 _DESTROYERS: Final = frozenset(
     "shred wipe srm scrub wipefs fdisk sfdisk cfdisk parted gdisk sgdisk blkdiscard cryptsetup lvremove vgremove pvremove mkswap shutdown reboot"
     " poweroff halt telinit init userdel groupdel deluser delgroup dropdb dropuser badblocks debugfs hdparm".split()
 )
 _DISKS: Final = re.compile(r"mkfs(?:\.\w+)?")
-_DESTROYING: Final[Mapping[str, re.Pattern[str]]] = {
-    name: re.compile(pattern)
-    for names, pattern in {
-        "docker podman": r"\b(?:rm|rmi|prune|kill|down|push)\b",
-        "heroku fly flyctl vercel netlify railway": r"\b(?:rm|remove|delete|\S*destroy|--prod)\b",
-        "hg": r"\b(?:purge|strip|rollback)\b|--clean\b|(?:^| )-C\b",
-        "svn": r"\b(?:revert|delete|commit|ci)\b",
-        "kubectl": r"\b(?:delete|drain|replace|cordon)\b",
-        "terraform": r"\b(?:destroy|apply|taint|state (?:rm|push))\b",
-        "pulumi": r"\b(?:destroy|up|stack rm)\b",
-        "helm": r"\b(?:uninstall|delete|rollback)\b",
-        "aws": r"\b(?:rm|rb|delete-\S+|terminate-\S+|remove-\S+|purge-\S+)\b|--delete\b",
-        "gcloud": r"\b(?:delete|rm)\b",
-        "gsutil": r"\b(?:rm|rb)\b|\brsync\b.* -\w*d",
-        "az": r"\b(?:delete|purge)\b",
-        "gh": r"\b(?:delete|merge)\b|\bapi\b.*(?:DELETE|PUT|PATCH|POST)",
-        "npm": r"\b(?:publish|unpublish|deprecate)\b",
-        "pnpm yarn poetry uv": r"\bpublish\b",
-        "cargo": r"\b(?:publish|yank)\b",
-        "gem": r"\b(?:push|yank)\b",
-        "twine": r"\bupload\b",
-        "redis-cli": r"(?i:\bflush(?:all|db)\b|\bshutdown\b)",
-        "crontab": r"(?:^| )-\w*r\b|(?:^| )-(?: |$)",
-        "iptables": r"(?:^| )(?:-F|--flush|-X)\b",
-        "rsync": r"--(?:del|remove-s)",
-        "systemctl": r"\b(?:poweroff|reboot|halt|kexec|isolate|emergency|rescue)\b",
-        "apt apt-get": r"\b(?:remove|purge|autoremove)\b",
-    }.items()
-    for name in names.split()
-}
-_LONGEST: Final = 4_000  # characters of a command in which a subcommand is looked for
 
 # Programs that run another one behind their own options: what is known of these, in the notation of `grammar`.
 _WRAPPERS: Final[Mapping[str, str]] = {
@@ -153,9 +122,7 @@ def _outputs(rest: Sequence[Word]) -> Iterator[Effect]:
 
 def _unknown(name: str, rest: Sequence[Word]) -> Effects:
     """A program that is not known to only look, with what may be hidden among its arguments."""
-    line = " ".join(texts(rest))
-    destroying = name in _DESTROYING and (len(line) > _LONGEST or _DESTROYING[name].search(line))
-    if destroying or name in _DESTROYERS or _DISKS.fullmatch(name):
+    if cannot_be_undone(name, rest) or name in _DESTROYERS or _DISKS.fullmatch(name):
         return (destroys(f"`{name}` can do what cannot be undone"),)
     hidden = tuple(
         Runs(words=tuple(rest[n:]))

@@ -16,7 +16,6 @@ from msgspec import structs
 from tenure.agent.tools.shell.script import (
     CLOSE,
     MADE,
-    NUMBER,
     OPEN,
     OUTPUT,
     PROCESS,
@@ -26,6 +25,7 @@ from tenure.agent.tools.shell.script import (
     ShellScript,
     Word,
 )
+from tenure.agent.tools.shell.words import Odd, Spelling, WordReader
 from tenure.extras import not_installed
 
 if TYPE_CHECKING:
@@ -35,16 +35,12 @@ LONGEST: Final = 100_000  # characters
 NESTED: Final = 3_000  # brackets and bars, of which the grammar's time is the square
 RUN: Final = 1_000  # of `<`, likewise
 DEEPEST: Final = 12  # substitutions within substitutions
-_SUMS: Final = 50
 
 # Nodes of which only the children count.
 _STRUCTURE: Final = frozenset(
     "program list pipeline command command_name redirected_statement file_redirect heredoc_redirect herestring_redirect compound_statement subshell"
     " do_group if_statement elif_clause else_clause while_statement for_statement negated_command test_command binary_expression unary_expression"
     " parenthesized_expression declaration_command unset_command variable_assignments".split()
-)
-_EXPANSIONS: Final = frozenset(
-    "simple_expansion expansion arithmetic_expansion command_substitution process_substitution".split()
 )
 _ENDS: Final = frozenset("\n ; & && || ;; ;& ;;& ( )".split(" "))
 _PIPES: Final = frozenset({"|", "|&"})
@@ -61,22 +57,7 @@ _TOUCHING: Final = frozenset("< > ( ) && || ;".split())  # signs that end a word
 _GAP: Final = re.compile(r"(?:[ \t\n]|\\\n)*")
 _DELIMITER: Final = re.compile(r"""[\w.!%+:@-]+|'[\w.!%+:@ -]+'|"[\w.!%+:@ -]+"|\\\w+""")
 _CONTROL: Final = re.compile(f"[\\x00-\\x08\\x0b-\\x1f\\x7f{OPEN}{CLOSE}]")
-_PARAMETER: Final = re.compile(
-    r"\{(?:(?P<name>[A-Za-z_]\w*)(?P<index>\[[@*\d]\])?|#[A-Za-z_]\w*(?:\[[@*\d]\])?|(?P<special>[0-9@*#?$!_-])"
-    r"|(?P<part>[A-Za-z_]\w*)(?:(?::?[-+?]|%%?|##?|//?|\^\^?|,,?)[^$`@\"'\\{}<>\n]*|:[-\d ]+(?::[-\d ]+)?))\}"
-)
-_NAME: Final = re.compile(r"([A-Za-z_]\w*)|[0-9@*#?$!_-]")
-_SUM: Final = re.compile(r"\$\(\([\w\s+\-*/%<>=!&|^~?:,()]*?\)\)")
-_VARIABLE: Final = re.compile(r"[A-Za-z_]\w*")
-_STARTS_EXPANSION: Final = re.compile(r"[\w@*#?$!({\[-]")
-# What is quoted may be anything; what is substituted counts as one.
-_BRACE: Final = re.compile(
-    r"""\{(?:[^ \t\n;|&<>()'"\\`$,.]|'[^']*'|"(?:[^"\\`$]|\\.)*"|\\.|\.(?!\.)|\$(?![({]))*+(?:,|\.\.|["`(]|\$[({])""", re.DOTALL
-)
-_ANSI: Final = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _BACKTICKS: Final = re.compile(r"`((?:[^`\\]|\\.)*)`", re.DOTALL)
-_UNKNOWN: Final = re.compile(f"{OPEN}[^{CLOSE}]*{CLOSE}")
-_ESCAPES: Final[Mapping[str, str]] = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
 
 
 def parse(text: str, known: Mapping[str, str] | None = None) -> ShellScript:
@@ -110,17 +91,6 @@ def _is_set(name: str, text: str) -> bool:
     return re.search(rf"(?<![$\w]){name}\b", text.replace("${" + name + "}", "$")) is not None
 
 
-def _is_number(name: str, text: str) -> bool:
-    """Whether a variable is a number wherever a script sets it: in a sum, any other value could run a command."""
-    values = re.findall(rf"(?<![\w$]){name}\+?=(-?\d+(?![^\s;&|)])|\$\(\([^()]*\)\)(?![^\s;&|)])|)", text)
-    named = len(re.findall(rf"(?<![\w${{]){name}\b(?![^()]*\)\))", text))
-    return bool(values) and len(values) == named and all(values) and not re.search(rf"\{{{name}:?=", text)
-
-
-class _Odd(Exception):
-    """The tree is not what bash would read."""
-
-
 class _Token(NamedTuple):
     """A sign, a pattern of a case, or a word (no sign) of as many nodes as touch each other; `joined`: it touches the token before."""
 
@@ -137,73 +107,26 @@ class _Token(NamedTuple):
 _LINE_END: Final = _Token("\n", [], joined=False)
 
 
-class _Spelling:
-    """A word that is being read. Mutable."""
-
-    def __init__(self, start: int) -> None:
-        self.text = ""
-        self.plain = True
-        self.glob = self.quoted = self.loose = False
-        self.brace = -1  # where alternatives begin
-        self.start = start  # in the script
-        self.has_literal_brace = False  # then none of its later braces begins alternatives either
-
-    def unknown(self, name: str = MADE, *, loose: bool = False) -> None:
-        """Something comes that is only known when it runs; `loose`: it may be several words, or none."""
-        self.text += f"{OPEN}{name}{CLOSE}"
-        self.plain = False
-        self.loose = self.loose or (loose and name != NUMBER)
-
-    def word(self) -> Word:
-        """What was read."""
-        template = self.text[: self.brace] + f"{OPEN}{MADE}{CLOSE}" if self.brace >= 0 else self.text
-        text = _UNKNOWN.sub("*", template)
-        glob = self.brace < 0 and self.glob and any(sign in text for sign in "*?]")
-        number = not self.plain and not glob and set(_UNKNOWN.findall(template)) == {f"{OPEN}{NUMBER}{CLOSE}"}
-        return Word(
-            text=text,
-            plain=self.plain and not glob and self.brace < 0,
-            glob=glob and self.plain,
-            quoted=self.quoted,
-            loose=self.loose or glob or self.brace >= 0,
-            number=number,
-            template=template if text != template else "",
-        )
-
-
-class _ScriptReader:
+class _ScriptReader(WordReader):
     """Goes through a script's tree once. Mutable."""
 
     def __init__(self, text: str, known: Mapping[str, str], depth: int) -> None:
-        """`known` are variables whose values are settled; `depth` is how many substitutions it stands in."""
+        super().__init__(text, known, depth)
         self.commands: list[Command] = []
         self.odd: list[str] = []
-        self.unknown: list[str] = []
-        self.variables: set[str] = set()  # whose values are used
         self.feeding: set[int] = set()  # commands, by number, whose output goes to others
-        self._text, self._known, self._depth = text, known, depth
-        self._sums = 0
-        self._numbers: dict[str, bool] = {}
 
     def run(self) -> None:
         """Read the whole script. A sign that is not ASCII is part of a word to bash, a wide blank too: so it is to the grammar."""
         root = _parser().parse(re.sub(r"[^\0-\x7f]", ",", self._text).encode()).root_node
         try:
             if root.has_error:
-                raise _Odd("something that cannot be read")
+                raise Odd("something that cannot be read")
             self._commands([root], 0, len(self._text))
-        except _Odd as error:
+        except Odd as error:
             self.odd.append(str(error))
         except (IndexError, ValueError):  # a tree of a shape that is not known here
             self.odd.append("something that cannot be read")
-
-    def _of(self, node: "Node") -> str:
-        return self._text[node.start_byte : node.end_byte]
-
-    def _start(self, node: "Node") -> int:
-        """Where an expansion begins: in quotes, the grammar counts blanks before it to it."""
-        text = self._of(node)
-        return node.start_byte + len(text) - len(text.lstrip(" \t\n"))
 
     def _tokens(self, nodes: Sequence["Node"], at: int, end: int) -> list[_Token]:
         """Signs and words in their order, every character between `at` and `end` accounted for."""
@@ -234,7 +157,7 @@ class _ScriptReader:
             elif kind == "comment":
                 self._gap(tokens, at, node.start_byte)
                 if node.start_byte and self._text[node.start_byte - 1] not in " \t\n;&|()":
-                    raise _Odd("something that is no comment")
+                    raise Odd("something that is no comment")
                 at = node.end_byte
             elif kind == "heredoc_end":
                 at = node.end_byte
@@ -245,9 +168,9 @@ class _ScriptReader:
                 sign = "pattern" if in_pattern else "" if node.is_named else kind
                 around = self._text[node.start_byte - 1] + self._text[at : at + 1]
                 if in_pattern and kind == "in" and around.strip(" \t\n"):
-                    raise _Odd("a case")
+                    raise Odd("a case")
                 if sign and not in_pattern and self._of(node) != kind:
-                    raise _Odd("something that is no word")
+                    raise Odd("something that is no word")
                 if joined and not sign and tokens and not tokens[-1].sign:
                     tokens[-1].nodes.append(node)
                 else:
@@ -259,10 +182,10 @@ class _ScriptReader:
         """What stands between two nodes: blanks only, and whether it is any. A line's end is a token."""
         gap = self._text[start:end]
         if not _GAP.fullmatch(gap):
-            raise _Odd("something that is no word")
+            raise Odd("something that is no word")
         blanks = gap.replace("\\\n", "")
         if gap and not blanks:
-            raise _Odd("a line that goes on within a word")
+            raise Odd("a line that goes on within a word")
         if "\n" in blanks:
             tokens.append(_LINE_END)
         return bool(blanks)
@@ -280,7 +203,7 @@ class _ScriptReader:
             is_structural = sign in _ENDS or sign in _KEYWORDS or sign in _PIPES
             is_redirect = sign in _REDIRECTS or token.kind == "file_descriptor"
             if is_closed and sign != "pattern" and not is_redirect and (not is_structural or sign in _BEGINS):
-                raise _Odd("something behind the end of a command")
+                raise Odd("something behind the end of a command")
             is_closed = sign in _CLOSERS if is_structural else is_closed
             if sign == "pattern":
                 if token.nodes[0].is_named:
@@ -292,15 +215,15 @@ class _ScriptReader:
                 self._operand(tokens, place, draft)
             elif draft.test:
                 if sign not in _TESTS or token.joined:
-                    raise _Odd("a sign in a test")
+                    raise Odd("a sign in a test")
                 draft.words.append(Word(text=sign))
                 draft.test = "" if sign == "]" else draft.test
             elif sign in _REDIRECTS:
                 place += self._redirect(tokens, place, draft)
             elif sign == "(" and draft.is_begun:
-                raise _Odd("a bracket behind a word")
+                raise Odd("a bracket behind a word")
             elif sign in _CASE_ENDS and not any(node.parent and node.parent.type == "case_item" for node in token.nodes):
-                raise _Odd("the end of a case that never began")
+                raise Odd("the end of a case that never began")
             elif sign in _ENDS or sign in _PIPES:
                 closes = self._end(draft) if sign != "\n" or draft.is_begun else closes
                 closes = closes or sign in "()"
@@ -309,12 +232,12 @@ class _ScriptReader:
                 draft = _OpenCommand()
             elif sign in _KEYWORDS:
                 if draft.words or draft.assignments or _touches(tokens, place):
-                    raise _Odd("a keyword behind a word")
+                    raise Odd("a keyword behind a word")
                 if draft.redirects:
                     self._end(draft)
                     draft = _OpenCommand()
             elif sign in ("((", "))", "`", "$", "$(") or _touches(tokens, place):
-                raise _Odd("something that is no word")
+                raise Odd("something that is no word")
             else:  # `for`, `in`, `[`, `export` and the like
                 draft.words.append(Word(text=sign))
                 draft.test = sign if sign in ("[", "[[") else ""
@@ -336,17 +259,17 @@ class _ScriptReader:
         if token.kind == "file_descriptor":
             is_alone = len(token.nodes) == 1 and self._of(token.nodes[0]).isdigit()
             if not (is_alone and after.joined and after.sign in _REDIRECTS):
-                raise _Odd("a number that is no descriptor")
+                raise Odd("a number that is no descriptor")
         elif token.kind == "variable_assignment" and not draft.words:
             if len(token.nodes) > 1 or (after.joined and after.sign not in _APART - {"|&"}):
-                raise _Odd("a value that goes on")
+                raise Odd("a value that goes on")
             draft.assignments.append(self._assignment(token.nodes[0]))
         elif (word := self._whole_word(token, after)) is None:
             pass
         elif not draft.words and word.text == "coproc":
             self.unknown.append("a command in the background that others speak to")
         elif not draft.words and word.plain and not word.quoted and word.text in _NEVER_PROGRAMS:
-            raise _Odd("a keyword where none can stand")
+            raise Odd("a keyword where none can stand")
         else:
             draft.words.append(word)
 
@@ -354,11 +277,11 @@ class _ScriptReader:
         """A word before another token; None for a number or a name that is a descriptor."""
         word = self._word(token.nodes)
         if after.joined and (after.sign in "({[" or after.sign in _KEYWORDS):
-            raise _Odd("a bracket behind a word")
+            raise Odd("a bracket behind a word")
         if not (after.joined and after.sign in _REDIRECTS and re.fullmatch(r"\d+|\{\w+\}", word.text)):
             return word
         if after.sign.startswith("&") or word.quoted:
-            raise _Odd("a descriptor that was not read as one")
+            raise Odd("a descriptor that was not read as one")
         return None
 
     def _condition(self, tokens: Sequence[_Token], place: int, draft: "_OpenCommand") -> None:
@@ -368,12 +291,12 @@ class _ScriptReader:
             draft.words.append(self._word(nodes))
             return
         if place + 1 == len(tokens):
-            raise _Odd("something in it is never closed")
+            raise Odd("something in it is never closed")
         after = tokens[place + 1]
         if sign not in _TOUCHING and (
             (joined and tokens[place - 1].sign not in _TOUCHING) or (after.joined and after.sign not in (*_TOUCHING, *_ENDS, "|"))
         ):
-            raise _Odd("a sign in a test")
+            raise Odd("a sign in a test")
         if sign == "]]":
             draft.test = ""
         elif sign != "\n":
@@ -386,13 +309,13 @@ class _ScriptReader:
         if sign.endswith("&-"):
             draft.redirects.append(Redirect(sign=sign[:2], target=Word(text="-")))
             if target.joined and not target.sign:
-                raise _Odd("a descriptor that was not read as one")
+                raise Odd("a descriptor that was not read as one")
             return 0
         if sign in ("<<", "<<-"):
             draft.redirects.append(self._document(nodes[0], sign))
             return 1
         if target.sign or target.kind in ("file_descriptor", "variable_assignment"):
-            raise _Odd("something that is no word")
+            raise Odd("something that is no word")
         word = self._whole_word(target, tokens[place + 2]) or Word(text="")
         draft.redirects.append(Redirect(sign=sign, target=word))
         return 1
@@ -404,7 +327,7 @@ class _ScriptReader:
         parts = {child.type: child for child in parent.children}
         start, body, end = parts.get("heredoc_start"), parts.get("heredoc_body"), parts.get("heredoc_end")
         if start is None or end is None or not _DELIMITER.fullmatch(raw := self._of(start)):
-            raise _Odd("a here-document")
+            raise Odd("a here-document")
         quoted = raw[:1] in "'\"\\"
         delimiter = raw.strip("'\"").removeprefix("\\")
         line_end = self._text.find("\n", start.end_byte)
@@ -430,25 +353,25 @@ class _ScriptReader:
             or delimiter in lines
             or (not quoted and any((len(line) - len(line.rstrip("\\"))) % 2 for line in lines))
         ):
-            raise _Odd("a here-document")
+            raise Odd("a here-document")
         text = "\n".join(lines)
         target = Word(text=delimiter, quoted=quoted)
         if quoted or not ("$" in text or "`" in text):
             return Redirect(sign=sign, target=target, body=text)
-        self._mixed(_Spelling(first), body.children if body else [], first, last, quote="")
+        self._mixed(Spelling(first), body.children if body else [], first, last, quote="")
         return Redirect(sign=sign, target=target)
 
     def _assignment(self, node: "Node") -> Assignment:
         name, sign, *value = node.children
         if name.type != "variable_name" or len(value) > 1 or (value and value[0].start_byte != sign.end_byte):
-            raise _Odd("a variable that is no name")
+            raise Odd("a variable that is no name")
         values: list[Word] = []
         if value and value[0].type == "array":
             for token in self._tokens(value[0].children[1:-1], value[0].start_byte + 1, value[0].end_byte - 1):
                 if token.sign == "\n":
                     continue
                 if token.sign or len(token.nodes) > 1 or (token.joined and values):
-                    raise _Odd("a list")
+                    raise Odd("a list")
                 values.append(self._word(token.nodes))
                 if self._of(token.nodes[0]).startswith("[") and "=" in values[-1].text:  # a subscript is worked out
                     self.unknown.append("a list with subscripts")
@@ -461,174 +384,19 @@ class _ScriptReader:
             values = [*(values or [word]), Word(text="*", plain=False, template=f"{OPEN}{MADE}{CLOSE}")]
         return Assignment(name=self._of(name), value=word, values=tuple(values))
 
-    def _word(self, nodes: Sequence["Node"], start: int = 0) -> Word:
-        spelling = _Spelling(nodes[0].start_byte if nodes else start)
-        for node in nodes:
-            self._spell(spelling, node)
-        return spelling.word()
-
-    def _spell(self, spelling: _Spelling, node: "Node") -> None:
-        text, kind, start, end = self._of(node), node.type, node.start_byte, node.end_byte
-        if kind in _EXPANSIONS:
-            self._expansion(spelling, node, quoted=False)
-        elif kind == "concatenation":
-            for child in node.children:
-                if child.start_byte != start:
-                    raise _Odd("a word with a blank")
-                self._spell(spelling, child)
-                start = child.end_byte
-        elif kind == "variable_assignment":
-            name, sign, *value = node.children
-            if name.type != "variable_name" or any(each.start_byte != sign.end_byte or each.type == "array" for each in value):
-                raise _Odd("a bracket behind a word")
-            self._literal(spelling, start, sign.end_byte)
-            for each in value:
-                self._spell(spelling, each)
-        elif kind in ("string", "translated_string"):
-            inner = node if kind == "string" else node.children[-1]
-            self._mixed(spelling, inner.children[1:-1], inner.start_byte + 1, end - 1, quote='"')
-        elif kind == "raw_string" and re.fullmatch(r"'[^']*'", text):
-            spelling.text += text[1:-1]
-            spelling.quoted = True
-        elif kind == "ansi_c_string" and (ansi := _ANSI.fullmatch(text)):
-            spelling.quoted = True
-            for part in re.findall(r"\\.|[^\\]+", ansi[1], re.DOTALL):
-                if part.startswith("\\") and part[1] not in _ESCAPES:
-                    spelling.unknown()
-                else:
-                    spelling.text += _ESCAPES[part[1]] if part.startswith("\\") else part
-        else:
-            self._literal(spelling, start, end)
-
-    def _literal(self, spelling: _Spelling, at: int, end: int) -> None:
-        """What is not quoted. Raises _Odd for signs that bash would take for more than letters."""
-        while at < end:
-            sign, following = self._text[at], self._text[at + 1 : at + 2]
-            at += 1
-            if sign == "\\":
-                if following != "\n":
-                    spelling.text += following
-                    spelling.quoted = True
-                at += 1
-                continue
-            if (
-                sign in " \t\n;&|()<>'\"`"
-                or (sign == "#" and at - 1 == spelling.start)
-                or (sign == "$" and (_STARTS_EXPANSION.match(following) or following in ("'", '"', "`")))
-            ):
-                raise _Odd("something that is no word")
-            if sign == "~" and at - 1 == spelling.start:
-                self._tilde(spelling, following)
-                continue
-            if sign == "{" and self._is_brace(spelling, at):
-                spelling.brace = len(spelling.text) if spelling.brace < 0 else spelling.brace
-            spelling.glob = spelling.glob or sign in "*?["
-            spelling.text += sign
-        if at > end:
-            raise _Odd("a word that goes on")
-
-    def _is_brace(self, spelling: _Spelling, at: int) -> bool:
-        """Whether alternatives begin here; if not at one brace of a word, then not at a later one either."""
-        if spelling.has_literal_brace or self._text.startswith("}", at):
-            return False
-        is_brace = _BRACE.match(self._text, at - 1) is not None
-        spelling.has_literal_brace = not is_brace
-        return is_brace
-
-    def _tilde(self, spelling: _Spelling, following: str) -> None:
-        if "HOME" in self._known and (not following or following in " \t\n;&|()<>/"):
-            spelling.text += self._known["HOME"]
-        else:
-            spelling.unknown()
-
-    def _mixed(self, spelling: _Spelling, nodes: Sequence["Node"], at: int, end: int, *, quote: str) -> None:
-        """What stands in double quotes, or in a here-document: expansions, and between them text."""
-        spelling.quoted = True
-        for node in [*(each for each in nodes if each.type in _EXPANSIONS), None]:
-            until = end if node is None else self._start(node)
-            while at < until:
-                sign, following = self._text[at], self._text[at + 1 : at + 2]
-                at += 1
-                if sign == "\\":
-                    spelling.text += "" if following == "\n" else following if following in '$`"\\' else sign + following
-                    at += 1
-                elif sign == "`" or sign == quote or (sign == "$" and _STARTS_EXPANSION.match(following)):
-                    raise _Odd("something that is no text")
-                else:
-                    spelling.text += sign
-            if at != until:
-                raise _Odd("a text that goes on")
-            if node is not None:
-                self._expansion(spelling, node, quoted=True)
-                at = node.end_byte
-
-    def _expansion(self, spelling: _Spelling, node: "Node", *, quoted: bool) -> None:
-        text = self._text[self._start(node) if quoted else node.start_byte : node.end_byte]
-        match node.type:
-            case "simple_expansion":
-                found = _NAME.fullmatch(text, 1)
-                if found is None or (found[1] and re.match(r"\w", self._text[node.end_byte : node.end_byte + 1])):
-                    raise _Odd("something that is no variable")
-                self._variable(spelling, found[1] or found[0], quoted=quoted)
-            case "expansion":
-                self._parameter(spelling, node, text, quoted=quoted)
-            case "arithmetic_expansion":
-                self._sums += 1
-                if not _SUM.fullmatch(text):
-                    self.unknown.append("arithmetic")
-                    self._inner_commands(node)
-                elif self._sums > _SUMS or not all(map(self._is_number, _VARIABLE.findall(text))):
-                    self.unknown.append("a sum of what is not known")
-                spelling.unknown(NUMBER)
-            case _:
-                self._substitution(spelling, node, text, quoted=quoted)
-
-    def _parameter(self, spelling: _Spelling, node: "Node", text: str, *, quoted: bool) -> None:
-        found = _PARAMETER.fullmatch(text, 1)
-        if found is None:
-            self.unknown.append("an expansion ${…}")
-            self._inner_commands(node)
-            spelling.unknown(loose=True)
-            return
-        name, index = found["name"] or "", found["index"] or ""
-        if found["part"] or index not in ("", "[0]", "[@]", "[*]"):  # a part of its value, or another one
-            self.variables.add(found["part"] or name)
-            self._variable(spelling, "", quoted=quoted)
-        elif index:
-            self.variables.add(name)
-            spelling.unknown(name, loose=True)
-        else:
-            self._variable(spelling, name or found["special"] or "", quoted=quoted)
-
-    def _variable(self, spelling: _Spelling, name: str, *, quoted: bool) -> None:
-        if name in self._known:
-            spelling.text += self._known[name]
-        elif name in ("#", "?", "$", "!") or (name and self._is_number(name)):
-            spelling.unknown(NUMBER)
-        else:
-            is_name = name[:1].isalpha() or name[:1] == "_"
-            if is_name:
-                self.variables.add(name)
-            spelling.unknown(name if is_name else MADE, loose=not quoted or name == "@")
-
-    def _is_number(self, name: str) -> bool:
-        if name not in self._numbers:
-            self._numbers[name] = len(self._numbers) < _SUMS and _is_number(name, self._text)
-        return self._numbers[name]
-
-    def _substitution(self, spelling: _Spelling, node: "Node", text: str, *, quoted: bool) -> None:
+    def _substitution(self, spelling: Spelling, node: "Node", text: str, *, quoted: bool) -> None:
         """Commands in brackets or backticks, whose output takes their place."""
         if self._depth >= DEEPEST:
-            raise _Odd("too many expansions in each other")
+            raise Odd("too many expansions in each other")
         is_process = node.type == "process_substitution"
         if is_process and (quoted or node.start_byte != spelling.start):
-            raise _Odd("a bracket behind a word")
+            raise Odd("a bracket behind a word")
         self._depth += 1
         first = len(self.commands)
         if text.startswith("`"):
             ticks = _BACKTICKS.fullmatch(text)
             if ticks is None:
-                raise _Odd("something in it is never closed")
+                raise Odd("something in it is never closed")
             self._inner(re.sub(r"\\([`\\$])", r"\1", ticks[1]))
         else:
             if text.startswith("$(("):
@@ -654,11 +422,11 @@ class _ScriptReader:
         while stack:
             each = stack.pop()
             if each.type in ("command_substitution", "process_substitution"):
-                self._substitution(_Spelling(each.start_byte), each, self._of(each), quoted=False)
+                self._substitution(Spelling(each.start_byte), each, self._of(each), quoted=False)
             else:
                 stack += each.children
         if len(self.commands) == first and re.search(r"`|[$<>]\(", self._of(node)):
-            raise _Odd("a command in an expansion that cannot be read")
+            raise Odd("a command in an expansion that cannot be read")
 
 
 def _touches(tokens: Sequence[_Token], place: int) -> bool:

@@ -1,6 +1,7 @@
-"""Programs that act on what others have or see: which of their uses only read there, or stay on this machine, as tables. Pure.
+"""What programs do beyond this machine, and which of their words destroy, as tables. Pure.
 
-Such an act cannot be undone from here, so a use that is not in a table counts as one: an unknown subcommand, or an option before it that may be another program's value.
+An act on what others have or see cannot be undone from here, so a use that is not in a table counts as one: an unknown subcommand, or an option
+before it that may be another program's value.
 """
 
 import re
@@ -18,22 +19,37 @@ _HELP: Final = frozenset({"--version", "-V", "--help", "-h", "version", "help"})
 _GENERIC: Final = "list ls get show describe status logs info whoami inspect plan validate lint preview diff search"
 
 
-class RemoteUses(Struct, frozen=True, kw_only=True):
-    """Uses of a program that change nothing elsewhere: subcommands, as `pr.view` with a second word; `values` are options before it that take a word, `sends` words that make it one after all."""
+class ProgramActs(Struct, frozen=True, kw_only=True):
+    """What a program does beyond this machine, and what it destroys.
 
-    uses: frozenset[str]
-    values: frozenset[str] = frozenset()
+    `uses` change nothing elsewhere: subcommands, as `pr.view` with a second word, behind `options` that take a word; nor does what begins with
+    `reads`. With neither the program stays here. `sends` are words that change something after all; what matches `destroys` cannot be undone.
+    """
+
+    uses: frozenset[str] = frozenset()
+    options: frozenset[str] = frozenset()
+    reads: re.Pattern[str] | None = None
     sends: re.Pattern[str] | None = None
+    destroys: re.Pattern[str] | None = None
 
-    def hold(self, rest: Sequence[Word]) -> bool:
-        """Whether these words are one of them."""
+    def stay(self, rest: Sequence[Word]) -> bool:
+        """Whether it changes nothing elsewhere with these words."""
+        if self.reads is not None:
+            words = " ".join(word.text if word.plain else "$" for word in rest)
+            return self.reads.match(words) is not None or bool(rest and rest[0].text in _HELP)
         at = 0
-        while at < len(rest) and rest[at].plain and rest[at].text.partition("=")[0] in self.values:
+        while at < len(rest) and rest[at].plain and rest[at].text.partition("=")[0] in self.options:
             at += 1 if "=" in rest[at].text else 2
         first, second = (rest[n].text if n < len(rest) and rest[n].plain else "" for n in (at, at + 1))
         if self.sends is not None and any(self.sends.search(word.text) or not word.plain for word in rest):
             return False
-        return first in self.uses or f"{first}.{second}" in self.uses or first in _HELP
+        return not self.uses or first in self.uses or f"{first}.{second}" in self.uses or first in _HELP
+
+
+def _acts(uses: str = "", *, options: str = "", reads: str = "", sends: str = "", destroys: str = "") -> ProgramActs:
+    patterns = {"reads": reads, "sends": sends, "destroys": destroys}
+    compiled = {name: re.compile(pattern) for name, pattern in patterns.items() if pattern}
+    return ProgramActs(uses=frozenset(uses.split()), options=frozenset(options.split()), **compiled)
 
 
 def _pairs(table: str) -> str:
@@ -43,117 +59,124 @@ def _pairs(table: str) -> str:
     )
 
 
-_TABLE: Final[Mapping[str, tuple[str, str, str]]] = {  # subcommands, options with values before them, words that send
-    "kubectl oc": (
+_TABLE: Final[Mapping[str, ProgramActs]] = {
+    "kubectl oc": _acts(
         "get describe logs explain api-resources api-versions cluster-info top diff wait events completion kustomize "
         + _pairs("rollout: status history, config: view current-context get-contexts get-clusters, auth: can-i whoami"),
-        "-n --namespace --context --kubeconfig --cluster --request-timeout",
-        "^--raw",
+        options="-n --namespace --context --kubeconfig --cluster --request-timeout",
+        sends="^--raw",
+        destroys=r"\b(?:delete|drain|replace|cordon)\b",
     ),
-    "helm": (
+    "helm": _acts(
         "list ls status get history show search template lint env pull create package dependency dep completion " + _pairs("repo: list add update"),
-        "-n --namespace --kube-context --kubeconfig",
-        "",
+        options="-n --namespace --kube-context --kubeconfig",
+        destroys=r"\b(?:uninstall|delete|rollback)\b",
     ),
-    "terraform tofu terragrunt": (
+    "terraform tofu terragrunt": _acts(
         "plan validate fmt show output providers graph get init console test " + _pairs("state: list show pull, workspace: list show"),
-        "-chdir",
-        "",
+        options="-chdir",
+        destroys=r"\b(?:destroy|apply|taint|state (?:rm|push))\b",
     ),
-    "pulumi": ("preview logs about whoami new " + _pairs("stack: ls output graph history, config: get"), "-C --cwd", ""),
-    "gh": (
+    "pulumi": _acts("preview logs about whoami new " + _pairs("stack: ls output graph history, config: get"), options="-C --cwd", destroys=r"\b(?:destroy|up|stack rm)\b"),
+    "gh": _acts(
         "status search browse completion "
         + _pairs(
             "pr: view list diff status checks checkout, issue: view list status, repo: view list clone, run: view list watch download, workflow: view list,"
             " release: view list download, auth: status, label: list, secret: list, variable: list get, gist: view list clone, cache: list, ruleset: view"
             " list check, org: list, project: view list item-list field-list, extension: list, alias: list, config: get list"
         ),
-        "-R --repo",
-        "",
+        options="-R --repo",
+        destroys=r"\b(?:delete|merge)\b|\bapi\b.*(?:DELETE|PUT|PATCH|POST)",
     ),
-    "glab": (
-        "completion " + _pairs("mr: view list diff checkout, issue: view list, repo: view list clone, ci: view list status trace lint, release: view list"),
-        "-R --repo",
-        "",
-    ),
-    "git lfs": ("ls-files track untrack fetch pull checkout env status install logs pointer", "", ""),
-    "npm pnpm": (
+    "glab": _acts("completion " + _pairs("mr: view list diff checkout, issue: view list, repo: view list clone, ci: view list status trace lint, release: view list"), options="-R --repo"),
+    "git lfs": _acts("ls-files track untrack fetch pull checkout env status install logs pointer"),
+    "npm pnpm": _acts(
         "install i ci add remove rm uninstall un update up upgrade run run-script rum test t tst start stop restart exec x dlx create init c it ls list ll la outdated view v info show search"
         " audit fund pack link ln unlink rebuild rb prune dedupe ddp explain why query config bin root prefix doctor ping help-search completion cache version"
         " fetch import patch patch-commit store env licenses build pm repl install-test bug bugs docs home repo sbom shrinkwrap "
         + _pairs("dist-tag: ls, access: list, owner: ls, team: ls, token: list"),
-        "--prefix -C --dir -w --workspace --filter -F --loglevel",
-        "",
+        options="--prefix -C --dir -w --workspace --filter -F --loglevel",
+        destroys=r"\b(?:publish|unpublish|deprecate)\b",
     ),
-    "cargo": (
+    "cargo": _acts(
         "build b check c test t run r bench doc d fmt clippy tree metadata add remove rm update fetch fix init new clean install uninstall search info vendor"
         " generate-lockfile locate-project pkgid package verify-project expand nextest audit outdated deny miri llvm-cov watch sweep udeps hack machete insta tarpaulin"
         " criterion flamegraph bloat geiger semver-checks rustc rustdoc report config",
-        "-Z -C --color --config",
-        "",
+        options="-Z -C --color --config",
+        destroys=r"\b(?:publish|yank)\b",
     ),
-    "gem": (
+    "gem": _acts(
         "install i uninstall list search info build update which contents dependency outdated cleanup check environment env query specification fetch unpack pristine sources rdoc",
-        "",
-        "",
+        destroys=r"\b(?:push|yank)\b",
     ),
-    "twine": ("check", "", ""),
-    "poetry pdm hatch rye": (
+    "twine": _acts("check", destroys=r"\bupload\b"),
+    "poetry pdm hatch rye": _acts(
         "add build cache check config debug env export init install list lock new remove run self search shell show sync update fix info import use venv"
         " outdated test fmt dep clean project python status tools toolchain pin",
-        "-C -p --project",
-        "",
+        options="-C -p --project",
+        destroys=r"\bpublish\b",
     ),
-    "uv": ("add build cache export format init lock pip python remove run self sync tool tree venv", "--directory --project", ""),
-    "flit maturin": ("build install develop new init", "", ""),
-    "docker podman nerdctl": (
+    "uv": _acts("add build cache export format init lock pip python remove run self sync tool tree venv", options="--directory --project", destroys=r"\bpublish\b"),
+    "flit maturin": _acts("build install develop new init"),
+    "docker podman nerdctl": _acts(
         "build run exec ps images pull logs inspect start stop restart create cp diff events export history import info load port rename save search stats tag"
         " top unpause pause update wait attach commit rm rmi kill compose container image network volume system builder",
-        "--log-level",
-        r"^(?:push|login|publish|--push|--host|-H|--context|-c=|-c$)|type=registry|^--cache-to",
+        options="--log-level",
+        sends=r"^(?:push|login|publish|--push|--host|-H|--context|-c=|-c$)|type=registry|^--cache-to",
+        destroys=r"\b(?:rm|rmi|prune|kill|down|push)\b",
     ),
-    "hg": (
+    "hg": _acts(
         "add addremove annotate archive backout bisect blame bookmarks branch branches bundle cat clone commit ci config copy cp diff export files forget graft grep"
         " heads identify id import incoming init locate log manifest merge outgoing parents paths phase pull recover remove rename resolve rm root shelve"
         " status st summary tag tags tip unbundle unshelve update up verify rebase histedit absorb amend purge strip rollback",
-        "-R --cwd",
-        "",
+        options="-R --cwd",
+        destroys=r"\b(?:purge|strip|rollback)\b|--clean\b|(?:^| )-C\b",
     ),
-    "svn": ("add blame cat changelist checkout co cleanup diff export info list ls log merge resolve status st switch update up upgrade revert", "", ""),
-    "gsutil": ("ls cat du stat hash", "", ""),
-    "redis-cli": (
+    "svn": _acts(
+        "add blame cat changelist checkout co cleanup diff export info list ls log merge resolve status st switch update up upgrade revert",
+        destroys=r"\b(?:revert|delete|commit|ci)\b",
+    ),
+    "gsutil": _acts("ls cat du stat hash", destroys=r"\b(?:rm|rb)\b|\brsync\b.* -\w*d"),
+    "redis-cli": _acts(
         " ".join(f"{name} {name.upper()}" for name in "get mget keys scan info ping hget hgetall hkeys hlen lrange llen smembers scard zrange zcard ttl pttl type exists dbsize strlen".split()),
-        "-h -p -n -a --user --pass -u",
-        "",
+        options="-h -p -n -a --user --pass -u",
+        destroys=r"(?i:\bflush(?:all|db)\b|\bshutdown\b)",
     ),
-    "wrangler": ("dev tail types whoami", "", ""),
-    "vercel netlify": ("dev build pull link ls list inspect logs whoami", "", ""),
-    "firebase supabase": ("emulators.start start stop serve init", "", ""),
-    "vault consul nomad etcdctl argocd flux istioctl eksctl doctl heroku fly flyctl railway surge eb sam serverless sls cdk cdktf amplify fastlane eas snapcraft vsce"
+    "wrangler": _acts("dev tail types whoami"),
+    "vercel netlify": _acts("dev build pull link ls list inspect logs whoami", destroys=r"\b(?:rm|remove|delete|\S*destroy|--prod)\b"),
+    "firebase supabase": _acts("emulators.start start stop serve init"),
+    "heroku fly flyctl railway": _acts(_GENERIC, destroys=r"\b(?:rm|remove|delete|\S*destroy|--prod)\b"),
+    "aws": _acts(
+        reads=r"(?:[a-z0-9-]+ (?:(?:describe|get|list|head|lookup|search|scan|query|batch-get|select|filter|estimate|validate|wait|help)\b|ls\b)|configure (?:list|get)\b)",
+        destroys=r"\b(?:rm|rb|delete-\S+|terminate-\S+|remove-\S+|purge-\S+)\b|--delete\b",
+    ),
+    "gcloud": _acts(
+        reads=r"(?:alpha |beta )?(?:(?:compute|container|run|sql|functions|storage|logging|projects|services|iam|app|dns|kms|pubsub|secrets|artifacts|auth|config)"
+        r" (?:[a-z-]+s )*(?:list|describe|read)\b|(?:projects|services|auth|config) list\b|info\b)",
+        destroys=r"\b(?:delete|rm)\b",
+    ),
+    "az": _acts(
+        reads=r"(?:account|group|vm|vmss|aks|acr|webapp|functionapp|network|storage|keyvault|sql|monitor|ad|resource|disk|image|aro|cosmosdb|redis|servicebus|eventhubs)"
+        r"(?: (?:vnet|nsg|nic|public-ip|lb|account|container|blob|server|db|repository|secret|user|app|sp))? (?:list|show)\b",
+        destroys=r"\b(?:delete|purge)\b",
+    ),
+    "yarn": _acts(destroys=r"\bpublish\b"),
+    "crontab": _acts(destroys=r"(?:^| )-\w*r\b|(?:^| )-(?: |$)"),
+    "iptables": _acts(destroys=r"(?:^| )(?:-F|--flush|-X)\b"),
+    "rsync": _acts(destroys=r"--(?:del|remove-s)"),
+    "systemctl": _acts(destroys=r"\b(?:poweroff|reboot|halt|kexec|isolate|emergency|rescue)\b"),
+    "apt apt-get": _acts(destroys=r"\b(?:remove|purge|autoremove)\b"),
+    "vault consul nomad etcdctl argocd flux istioctl eksctl doctl surge eb sam serverless sls cdk cdktf amplify fastlane eas snapcraft vsce"
     " ovsx goreleaser semantic-release release-it np lerna sentry-cli dvc wandb huggingface-cli hf airflow linode-cli hcloud oci cf ibmcloud stripe skaffold"
     " cloudflared ngrok tailscale bq databricks snowsql sfdx sf ansible ansible-playbook ansible-pull salt mail mailx mutt neomutt sendmail msmtp swaks s-nail"
-    " mongosh mongo cqlsh sqlplus sqlcmd mosquitto_pub kcat kafka-console-producer rabbitmqadmin skopeo oras cosign crane s3cmd s5cmd azcopy mc lftp ncftp": (_GENERIC, "", ""),
+    " mongosh mongo cqlsh sqlplus sqlcmd mosquitto_pub kcat kafka-console-producer rabbitmqadmin skopeo oras cosign crane s3cmd s5cmd azcopy mc lftp ncftp": _acts(
+        _GENERIC,
+    ),
 }  # fmt: skip
-_REMOTE: Final[Mapping[str, RemoteUses]] = {
-    name: RemoteUses(uses=frozenset(uses.split()), values=frozenset(values.split()), sends=re.compile(sends) if sends else None)
-    for names, (uses, values, sends) in _TABLE.items()
-    for name in (["git lfs"] if names == "git lfs" else names.split())
+_ACTS: Final[Mapping[str, ProgramActs]] = {
+    name: acts for names, acts in _TABLE.items() for name in (["git lfs"] if names == "git lfs" else names.split())
 }
-
-# Of programs with many services: what their words begin with when they only read.
-_READING: Final[Mapping[str, re.Pattern[str]]] = {
-    "aws": re.compile(
-        r"(?:[a-z0-9-]+ (?:(?:describe|get|list|head|lookup|search|scan|query|batch-get|select|filter|estimate|validate|wait|help)\b|ls\b)|configure (?:list|get)\b)"
-    ),
-    "gcloud": re.compile(
-        r"(?:alpha |beta )?(?:(?:compute|container|run|sql|functions|storage|logging|projects|services|iam|app|dns|kms|pubsub|secrets|artifacts|auth|config)"
-        r" (?:[a-z-]+s )*(?:list|describe|read)\b|(?:projects|services|auth|config) list\b|info\b)"
-    ),
-    "az": re.compile(
-        r"(?:account|group|vm|vmss|aks|acr|webapp|functionapp|network|storage|keyvault|sql|monitor|ad|resource|disk|image|aro|cosmosdb|redis|servicebus|eventhubs)"
-        r"(?: (?:vnet|nsg|nic|public-ip|lb|account|container|blob|server|db|repository|secret|user|app|sp))? (?:list|show)\b"
-    ),
-}  # fmt: skip
+_LONGEST: Final = 4_000  # characters of a command in which a word that destroys is looked for
 
 # Programs that run what a project calls by a name: it may be one that sends the project away.
 _NAMED_WORK: Final = frozenset(
@@ -223,10 +246,14 @@ def acts_remotely(name: str, rest: Sequence[Word]) -> bool:
         return any(_ON_ANOTHER_HOST.match(word.text) or not word.plain for word in rest)
     if name in _NAMED_WORK and any(_SENDING_WORK.search(word.text) for word in positional(rest)):
         return True
-    if name in _READING:
-        words = " ".join(word.text if word.plain else "$" for word in rest)
-        return _READING[name].match(words) is None and not (rest and rest[0].text in _HELP)
-    return name in _REMOTE and not _REMOTE[name].hold(rest)
+    return name in _ACTS and not _ACTS[name].stay(rest)
+
+
+def cannot_be_undone(name: str, rest: Sequence[Word]) -> bool:
+    """Whether a program with these words destroys something, here or elsewhere; what is too long to be looked through counts."""
+    destroys = _ACTS[name].destroys if name in _ACTS else None
+    line = " ".join(texts(rest))
+    return destroys is not None and (len(line) > _LONGEST or destroys.search(line) is not None)
 
 
 def remotely(name: str, key: str = "") -> Asks:
