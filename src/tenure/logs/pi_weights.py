@@ -73,23 +73,9 @@ def javascript_number(number: float) -> str:
         return "null"
     if value == 0:
         return "0"
-    sign, places, exponent = Decimal(repr(value)).normalize().as_tuple()
-    digits = "".join(map(str, places))
-    point = len(digits) + int(exponent)  # how many of the digits stand before the point
-    return "-" * sign + _positional(digits, point) if -6 < point <= 21 else "-" * sign + _scientific(digits, point - 1)
-
-
-def _positional(digits: str, point: int) -> str:
-    if point <= 0:
-        return f"0.{'0' * -point}{digits}"
-    if point >= len(digits):
-        return digits + "0" * (point - len(digits))
-    return f"{digits[:point]}.{digits[point:]}"
-
-
-def _scientific(digits: str, exponent: int) -> str:
-    rest = f".{digits[1:]}" if len(digits) > 1 else ""
-    return f"{digits[0]}{rest}e{exponent:+d}"
+    if 1e-6 <= abs(value) < 1e21:  # where JavaScript writes no exponent
+        return f"{Decimal(repr(value)):f}".removesuffix(".0")
+    return repr(value).replace("e-0", "e-")
 
 
 # How pi shows a model what it counts without these words: a command that the user ran, and the summaries of its session files.

@@ -1,8 +1,8 @@
 """tau-bench's trajectories (`historical_trajectories/*.json`, one element or all) and tau2-bench's results and simulations.
 
 An agent serves a simulated user under a policy. What decides about its success was never shown to it and is left out: the user's
-instruction, the ground truth, rewards and reviews, and in tau2-bench the user's own tools. Spoken simulations come in ticks, in which
-both may talk at once; an utterance is put together from them.
+instruction, the ground truth, rewards and reviews, and in tau2-bench the user's own tools. Spoken simulations come in ticks, from which
+utterances are put together.
 """
 
 from collections import deque
@@ -218,6 +218,8 @@ class _Simulation:
         self.user_spoke = False
         self.made_ids = 0
         self.unanswered: deque[str] = deque()
+        self.speaking: tuple[str, Element, str | float | None] | None = None  # of a spoken simulation: who, since where and when
+        self.words: list[str] = []  # since then
 
     def messages(self, array: list[Raw], outer: Element) -> None:
         for element, message in self.transcript.inside(array, outer, _TauMessage, "message"):
@@ -228,24 +230,22 @@ class _Simulation:
                     self._message(*item)
 
     def ticks(self, array: list[Raw], outer: Element) -> None:
-        """Add a spoken simulation: a draft for each utterance."""
+        """Add a spoken simulation: what a side says in a row is a draft, until the other speaks or a tool is called."""
         self.user_spoke = True  # a greeting is spoken by the model
-        agent, user = _Utterance("assistant"), _Utterance("user")
-        for number, (element, tick) in enumerate(self.transcript.inside(array, outer, _Tick, "tick"), 1):
+        for element, tick in self.transcript.inside(array, outer, _Tick, "tick"):
             if tick.user_tool_calls or tick.user_tool_results:
                 self.transcript.skip(USERS_TOOLS, element.size, element.line)
-            agent.hear(number, element, tick.agent_chunk, tick)
-            user.hear(number, element, tick.user_chunk, tick)
+            for role, chunk in (("assistant", tick.agent_chunk), ("user", tick.user_chunk)):
+                if chunk is not None and chunk.content:
+                    if self.speaking is not None and self.speaking[0] != role:
+                        self._utterance()
+                    self.speaking = self.speaking or (role, element, chunk.timestamp or tick.timestamp)
+                    self.words.append(chunk.content)
             if tick.agent_tool_calls:
-                self._utterance(user)
-                self._utterance(agent, tick.agent_tool_calls, element)
+                self._utterance(element, tick.agent_tool_calls)
             for result in tick.agent_tool_results or ():
                 self._message(element, result)
-            for one, other in ((agent, user), (user, agent)):
-                if one.quiet and not other.quiet:
-                    self._utterance(one)
-        for one in sorted((agent, user), key=lambda utterance: utterance.since):
-            self._utterance(one)
+        self._utterance()
 
     def _message(self, element: Element, message: _TauMessage) -> None:
         transcript = self.transcript
@@ -286,11 +286,14 @@ class _Simulation:
             kept = () if self.policy is None else (self.policy,)
             self.transcript.rewrite("oldest messages left out", min(self.first + dropped, self.transcript.count), kept)
 
-    def _utterance(self, utterance: "_Utterance", calls: list[LoggedCall] | None = None, at: Element | None = None) -> None:
-        element = utterance.element or at
-        if element is not None and (utterance.words or calls):
-            self._message(element, _TauMessage(utterance.role, utterance.words, tool_calls=calls, timestamp=utterance.timestamp))
-        utterance.forget()
+    def _utterance(self, at: Element | None = None, calls: list[LoggedCall] | None = None) -> None:
+        """Add what was said in a row, with the calls that the agent made then."""
+        if calls and self.speaking is not None and self.speaking[0] == "user":
+            self._utterance()
+        role, element, timestamp = self.speaking or ("assistant", at, None)
+        words, self.words, self.speaking = "".join(self.words), [], None
+        if element is not None and (words or calls):
+            self._message(element, _TauMessage(role, words, tool_calls=calls, timestamp=timestamp))
 
     def _id(self, call: LoggedCall) -> str:
         """The id of a call, made up where it has none; the count of drafts tells simulations of one file apart."""
@@ -299,26 +302,3 @@ class _Simulation:
         self.made_ids += 1
         self.unanswered.append(f"call-{self.transcript.count}-{self.made_ids}")
         return self.unanswered[-1]
-
-
-class _Utterance:
-    """What one side says, tick by tick, until it is quiet while the other talks."""
-
-    def __init__(self, role: str) -> None:
-        self.role = role
-        self.since = 0  # the tick it began in
-        self.forget()
-
-    def forget(self) -> None:
-        self.words = ""
-        self.element: Element | None = None
-        self.timestamp: str | float | None = None
-        self.quiet = True
-
-    def hear(self, number: int, element: Element, chunk: _TauChunk | None, tick: _Tick) -> None:
-        words = (chunk and chunk.content) or ""
-        self.quiet = not words
-        if words and not self.words:
-            self.element, self.timestamp = element, (chunk and chunk.timestamp) or tick.timestamp
-            self.since = number
-        self.words += words
