@@ -12,7 +12,20 @@ from rich.console import Console
 
 from tenure.cli import words
 from tenure.cli.audit_screen import AuditRow, brief, corpus, name_of, screen, unreadable
-from tenure.cli.options import STDOUT, HeadTokens, LimitOptions, MarkFiles, PricedAs, Quiet, head_of, output
+from tenure.cli.options import (
+    STDOUT,
+    HeadTokens,
+    JsonLines,
+    LimitOptions,
+    MarkFiles,
+    PricedAs,
+    Quiet,
+    argument,
+    flag,
+    head_of,
+    option,
+    output,
+)
 from tenure.cli.progress import ProgressLine
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES, UNBOUNDED, policy_named
@@ -44,29 +57,19 @@ def audit(
     *,
     sessions: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="SESSION...",
-            help="Session files, stores, or folders of them; - for standard input. Default: your newest sessions.",
-        ),
+        argument("SESSION...", "Session files, stores, or folders of them; - for standard input. Default: your newest sessions."),
     ] = None,
-    policy: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help=f"Try this policy; may be repeated. Default: {', '.join(USUAL)}.")
-    ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Try every policy, and every rule of other tools.")] = False,
-    newest: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Without SESSION: audit this many of your newest sessions.")
-    ] = NEWEST,
+    policy: Annotated[list[str] | None, option("NAME", f"Try this policy; may be repeated. Default: {', '.join(USUAL)}.")] = None,
+    every: Annotated[bool, flag("--all", "Try every policy, and every rule of other tools.")] = False,
+    newest: Annotated[int, option("N", "Without SESSION: audit this many of your newest sessions.", min=1)] = NEWEST,
     limits: LimitOptions,
     model: PricedAs = "",
     head_tokens: HeadTokens = "",
     marks: MarkFiles = None,
-    json: Annotated[str, typer.Option(metavar="FILE", help="Write every event as JSON lines (- for standard output).")] = "",
-    html: Annotated[str, typer.Option(metavar="FILE", help="Write a self-contained HTML page.")] = "",
-    keep: Annotated[
-        str,
-        typer.Option(metavar="FOLDER", help=f"Keep finished work here; {NOWHERE!r} keeps none. Default: your cache folder."),
-    ] = "",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Audit again what was kept.")] = False,
+    json: JsonLines = "",
+    html: Annotated[str, option("FILE", "Write a self-contained HTML page.")] = "",
+    keep: Annotated[str, option("FOLDER", f"Keep finished work here; {NOWHERE!r} keeps none. Default: your cache folder.")] = "",
+    fresh: Annotated[bool, flag("--fresh", "Audit again what was kept.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Show what filled the window of recorded sessions, and what each policy would have saved and lost.

@@ -2,26 +2,23 @@
 
 import asyncio
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
-from tenure.cli.options import SESSION_HELP, BaseUrl, Fields, Model, fields_of, flat
+from tenure.cli.options import SESSION_HELP, STDOUT, BaseUrl, Fields, Model, argument, fields_of, flag, flat, option, output
 from tenure.engine.lifecycle.budget import parse_tokens
-from tenure.engine.record.visible import json_of, visible, visible_json
+from tenure.engine.record.visible import json_of, visible
 from tenure.errors import InputError
 from tenure.logs.places.files import read_file
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tenure.agent.session import Agent
     from tenure.lab.bench.outcome import TaskOutcome
     from tenure.lab.bench.play import BenchTask, PlaySetup
 
@@ -37,12 +34,12 @@ SCRIPTED: Final = (
 
 bench = typer.Typer(name="bench", help="Run benchmarks and report their results.", no_args_is_help=True, rich_markup_mode="rich")
 
-Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the report as JSON (- for standard output).")]
+Json = Annotated[str, option("FILE", "Write the report as JSON (- for standard output).", "--json")]
 
 
-MaxSteps = Annotated[int, typer.Option(min=0, metavar="N", help="Limit of model calls for one task; 0: none.")]
-MaxUsd = Annotated[float, typer.Option(min=0, metavar="USD", help="Limit of money for one task; 0: none.")]
-Sandbox = Annotated[bool, typer.Option("--sandbox", help="Run commands in a sandbox (bubblewrap).")]
+MaxSteps = Annotated[int, option("N", "Limit of model calls for one task; 0: none.", min=0)]
+MaxUsd = Annotated[float, option("USD", "Limit of money for one task; 0: none.", min=0)]
+Sandbox = Annotated[bool, flag("--sandbox", "Run commands in a sandbox (bubblewrap).")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,12 +47,9 @@ class PlayOptions:
     """How a task is played."""
 
     base_url: BaseUrl = ""
-    condition: Annotated[
-        str, typer.Option(metavar="NAME", help="How the window is managed: cwl, compaction, none or a policy.")
-    ] = "cwl"
+    condition: Annotated[str, option("NAME", "How the window is managed: cwl, compaction, none or a policy.")] = "cwl"
     ceiling: Annotated[
-        str,
-        typer.Option(metavar="TOKENS", help="Tokens of the window, such as 80k; under compaction, where a summary is written."),
+        str, option("TOKENS", "Tokens of the window, such as 80k; under compaction, where a summary is written.")
     ] = "80k"
     max_steps: MaxSteps = 0
     max_usd: MaxUsd = 0.0
@@ -80,22 +74,20 @@ class PlayOptions:
 
 @bench.command()
 def sequences(
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAME...", help="canvas, hashes or kernel. Default: all.")] = None,
+    names: Annotated[list[str] | None, argument("NAME...", "canvas, hashes or kernel. Default: all.")] = None,
     model: Annotated[
-        str, typer.Option("--model", "-m", metavar="MODEL", help="As for `tenure run`; sample plays a script and needs no key.")
+        str, option("MODEL", "As for `tenure run`; sample plays a script and needs no key.", "--model", "-m")
     ] = SAMPLE,
     base_url: BaseUrl = "",
-    condition: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="May be repeated. Default: cwl, compaction and none.")
-    ] = None,
-    runs: Annotated[int, typer.Option(min=1, metavar="N", help="Run each this many times.")] = 1,
-    ceiling: Annotated[str, typer.Option(metavar="TOKENS", help="Tokens of the window. Default: each sequence's own.")] = "",
+    condition: Annotated[list[str] | None, option("NAME", "May be repeated. Default: cwl, compaction and none.")] = None,
+    runs: Annotated[int, option("N", "Run each this many times.", min=1)] = 1,
+    ceiling: Annotated[str, option("TOKENS", "Tokens of the window. Default: each sequence's own.")] = "",
     max_steps: MaxSteps = 100,
     max_usd: MaxUsd = 0.0,
     fields: Fields = "",
     sandbox: Sandbox = False,
     out: Annotated[Path, typer.Option(help="Write sessions and outcomes to this new folder.")] = Path("bench-sequences"),
-    json: Json = None,
+    json: Json = "",
 ) -> None:
     """Play the sequences of dependent tasks (CWL paper, section 6.5) under several conditions, and compare.
 
@@ -138,12 +130,10 @@ def sequences(
 
 @bench.command()
 def report(
-    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="One folder per run, as a harness left it.")],
-    benchmark: Annotated[
-        str, typer.Option(metavar="NAME", help="The benchmark's name. Default: the name of the parent folder.")
-    ] = "",
-    resolved: Annotated[Path | None, typer.Option(metavar="FILE", help="SWE-bench's report of solved instances.")] = None,
-    json: Json = None,
+    folders: Annotated[list[Path], argument("FOLDER...", "One folder per run, as a harness left it.")],
+    benchmark: Annotated[str, option("NAME", "The benchmark's name. Default: the name of the parent folder.")] = "",
+    resolved: Annotated[Path | None, option("FILE", "SWE-bench's report of solved instances.")] = None,
+    json: Json = "",
 ) -> None:
     """Report the results of runs: mean and spread by condition, and how well the agent marked episodes."""
     _report([(folder, benchmark or Path(os.path.realpath(folder)).parent.name) for folder in folders], json, (), resolved)
@@ -151,8 +141,8 @@ def report(
 
 @bench.command()
 def measure(
-    addresses: Annotated[list[str], typer.Argument(metavar="SESSION...", help=SESSION_HELP)],
-    json: Json = None,
+    addresses: Annotated[list[str], argument("SESSION...", SESSION_HELP)],
+    json: Json = "",
 ) -> None:
     """Measure the episode marks of stored sessions: overhead, wrong types, missing dependencies, repeated exploration."""
     from tenure.cli.bench_screen import marks_of
@@ -166,14 +156,12 @@ def measure(
 @flat
 def task(
     *,
-    words: Annotated[Path, typer.Option(metavar="FILE", help="A text file with the task.")],
-    folder: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Write session and outcome here; a session found there is continued.")
-    ],
+    words: Annotated[Path, option("FILE", "A text file with the task.")],
+    folder: Annotated[Path, option("FOLDER", "Write session and outcome here; a session found there is continued.")],
     model: Model,
-    name: Annotated[str, typer.Option("--task", metavar="NAME", help="The task's name in reports.")] = "task",
-    session: Annotated[str, typer.Option(metavar="ID", help="The conversation's id.")] = "tenure",
-    cwd: Annotated[Path | None, typer.Option(metavar="FOLDER", help="The folder to work in.")] = None,
+    name: Annotated[str, option("NAME", "The task's name in reports.", "--task")] = "task",
+    session: Annotated[str, option("ID", "The conversation's id.")] = "tenure",
+    cwd: Annotated[Path | None, option("FOLDER", "The folder to work in.")] = None,
     options: PlayOptions,
 ) -> None:
     """Play one task of a benchmark, as harness adapters do in a container. Every call is approved.
@@ -195,14 +183,14 @@ def task(
 @flat
 def swe_bench(
     *,
-    instances: Annotated[Path, typer.Argument(metavar="FILE", help="The dataset: JSON lines or one list.")],
-    repositories: Annotated[Path, typer.Option(metavar="FOLDER", help="Clones of the repositories, named owner__name.")],
+    instances: Annotated[Path, argument("FILE", "The dataset: JSON lines or one list.")],
+    repositories: Annotated[Path, option("FOLDER", "Clones of the repositories, named owner__name.")],
     model: Model,
-    only: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this instance; may be repeated.")] = None,
-    one_session: Annotated[bool, typer.Option("--one-session", help="Play all instances in one session.")] = False,
+    only: Annotated[list[str] | None, option("ID", "Only this instance; may be repeated.")] = None,
+    one_session: Annotated[bool, flag("--one-session", "Play all instances in one session.")] = False,
     options: PlayOptions,
     out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Write predictions, sessions and workspaces here; an earlier run is continued.")
+        Path, option("FOLDER", "Write predictions, sessions and workspaces here; an earlier run is continued.")
     ] = Path("swe-bench"),
 ) -> None:
     """Play instances of SWE-bench and write predictions for its harness."""
@@ -230,6 +218,7 @@ def swe_bench(
 async def _play(task: "BenchTask", folder: Path, session: str, setup: "PlaySetup") -> "TaskOutcome":
     """One task, its events printed on standard error, its outcome written as it goes."""
     from tenure.agent.settings import World
+    from tenure.cli.run import stop_on_signals
     from tenure.cli.run_screen import Teller
     from tenure.lab.bench.outcome import FILE, STORE, write_outcome
     from tenure.lab.bench.play import play
@@ -243,18 +232,10 @@ async def _play(task: "BenchTask", folder: Path, session: str, setup: "PlaySetup
         World(store=Store(f"sqlite:///{(folder / STORE).resolve()}")),
         on_event=Teller(sys.stdout, sys.stderr, quiet=False, live=False).tell,
         progress=lambda outcome: write_outcome(outcome, folder / FILE),
-        on_open=_stop_on_signals,
+        on_open=stop_on_signals,
     )
     write_outcome(outcome, folder / FILE)
     return outcome
-
-
-def _stop_on_signals(agent: "Agent") -> None:
-    """A polite request to end stops the turn and leaves a valid record."""
-    loop = asyncio.get_running_loop()
-    with suppress(NotImplementedError, RuntimeError, ValueError):  # another system, or not the main thread
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, agent.cancel)
 
 
 def _print_aside(line: str) -> None:
@@ -262,7 +243,7 @@ def _print_aside(line: str) -> None:
     sys.stderr.flush()
 
 
-def _report(folders: Sequence[tuple[Path, str]], json: Path | None, notes: Iterable[str], resolved: Path | None = None) -> None:
+def _report(folders: Sequence[tuple[Path, str]], json: str, notes: Iterable[str], resolved: Path | None = None) -> None:
     """Gather the runs and print their report."""
     from tenure.cli.bench_screen import tables
     from tenure.engine.meter.tokens import o200k
@@ -271,16 +252,14 @@ def _report(folders: Sequence[tuple[Path, str]], json: Path | None, notes: Itera
     _put(report_of(folders, o200k(), notes, resolved=resolved), json, tables)
 
 
-def _put(value: T, json: Path | None, show: "Callable[[T, Console], None]") -> None:
+def _put(value: T, json: str, show: "Callable[[T, Console], None]") -> None:
     """Print a value as a table, or write it as JSON."""
     import msgspec
 
     from tenure.cli import words
 
-    if json is not None:
-        text = msgspec.json.format(json_of(value), indent=1) + b"\n"
-        if str(json) == "-":
-            sys.stdout.buffer.write(visible_json(text))
-            return
-        json.write_bytes(text)
-    show(value, words.screen())
+    with output(json) as out:
+        if out is not None:
+            out.write(msgspec.json.format(json_of(value), indent=1) + b"\n")
+    if json != STDOUT:
+        show(value, words.screen())

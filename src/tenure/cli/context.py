@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tenure.cli.main import is_interactive
-from tenure.cli.options import SESSION_HELP, Light, StoreAt
+from tenure.cli.options import SESSION_HELP, Light, StoreAt, argument, option
 from tenure.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,18 +15,12 @@ if TYPE_CHECKING:
 
 
 def context(
-    session: Annotated[str, typer.Argument(metavar="SESSION", help=SESSION_HELP + " PATH#ID names one of several.")],
+    session: Annotated[str, argument("SESSION", SESSION_HELP + " PATH#ID names one of several.")],
     chosen: Annotated[
-        str,
-        typer.Option(
-            "--build", metavar="TURNS", help="Without a screen: build a conversation of these, such as user:1,user:3,brief:1."
-        ),
+        str, option("TURNS", "Without a screen: build a conversation of these, such as user:1,user:3,brief:1.", "--build")
     ] = "",
     fork: Annotated[
-        str,
-        typer.Option(
-            metavar="AT", help="Without a screen: fork a session of your own behind a turn or message: user:3, entry:40."
-        ),
+        str, option("AT", "Without a screen: fork a session of your own behind a turn or message: user:3, entry:40.")
     ] = "",
     store: StoreAt = "",
     light: Light = False,

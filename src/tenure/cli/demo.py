@@ -3,21 +3,17 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from tenure.cli import words
+from tenure.cli.options import flag, option
 from tenure.errors import InputError
 
 
 def demo(
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Replay your own newest agent session instead; it is only read.")
-    ] = False,
-    sample: Annotated[bool, typer.Option("--sample", help="Replay the demo's own session instead.")] = False,
-    fast: Annotated[bool, typer.Option("--fast", help="Print without pauses.")] = False,
+    replay: Annotated[bool, flag("--replay", "Replay your own newest agent session instead; it is only read.")] = False,
+    sample: Annotated[bool, flag("--sample", "Replay the demo's own session instead.")] = False,
+    fast: Annotated[bool, flag("--fast", "Print without pauses.")] = False,
     folder: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="An empty folder to work in. Default: a new temporary folder, which is kept."),
+        Path | None, option("DIR", "An empty folder to work in. Default: a new temporary folder, which is kept.")
     ] = None,
 ) -> None:
     """Watch an agent do six small tasks in a small window: what fills it, what leaves, what comes back, what it costs.

@@ -10,14 +10,15 @@ import typer
 from rich.text import Text
 
 from tenure.cli import words
+from tenure.cli.options import flag, option
 
 _SIGNS: Final = {"ok": ("✓", "green"), "absent": ("·", "dim"), "wrong": ("✗", "bold red")}
 
 
 def doctor(
     *,
-    store: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where conversations are kept.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+    store: Annotated[Path | None, option("FOLDER", "Where conversations are kept.")] = None,
+    as_json: Annotated[bool, flag("--json", "Print one JSON object per line.")] = False,
 ) -> None:
     """Look at what `tenure wrap` and `tenure serve` need: agents, keys, addresses, ports and the store.
 

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from tenure.cli import words
-from tenure.cli.options import MarkFiles, Quiet
+from tenure.cli.options import MarkFiles, Quiet, argument, flag, option
 from tenure.cli.progress import ProgressLine
 from tenure.errors import InputError
 
@@ -25,24 +25,22 @@ _SHOWN: Final = 10  # failures that are named on the screen; the index has all
 
 
 def evidence(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder of recorded sessions.")],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Write pages, figures and rows here.")] = Path(OUT),
+    folder: Annotated[Path, argument("FOLDER", "A folder of recorded sessions.")],
+    out: Annotated[Path, option("FOLDER", "Write pages, figures and rows here.")] = Path(OUT),
     engine: Annotated[
-        str, typer.Option(metavar="NAME", help="Run in this process (local), in several (processes), or on a cluster (ray).")
+        str, option("NAME", "Run in this process (local), in several (processes), or on a cluster (ray).")
     ] = "local",
-    workers: Annotated[int, typer.Option(min=0, metavar="N", help="Number of processes; 0: one per core.")] = 0,
+    workers: Annotated[int, option("N", "Number of processes; 0: one per core.", min=0)] = 0,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="SECTION", help=f"Make only this section; may be repeated: {', '.join(SECTIONS)}.")
+        list[str] | None, option("SECTION", f"Make only this section; may be repeated: {', '.join(SECTIONS)}.")
     ] = None,
     cap: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="N", help="Take at most N sessions of each folder below FOLDER, chosen by hash; cuts=N: for the cuts only."
-        ),
+        option("N", "Take at most N sessions of each folder below FOLDER, chosen by hash; cuts=N: for the cuts only."),
     ] = None,
     marks: MarkFiles = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Use the finished work of an interrupted run.")] = False,
-    keep: Annotated[str, typer.Option(metavar="FOLDER", help="Keep finished work here. Default: your cache folder.")] = "",
+    resume: Annotated[bool, flag("--resume", "Use the finished work of an interrupted run.")] = False,
+    keep: Annotated[str, option("FOLDER", "Keep finished work here. Default: your cache folder.")] = "",
     quiet: Quiet = False,
 ) -> None:
     """Compare all policies on a folder of recorded sessions, and write pages with the results.

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from tenure.cli import words
+from tenure.cli.options import argument, flag
 from tenure.errors import InputError
 from tenure.lab.loading import own_address, own_store
 from tenure.store.records import descendants
@@ -12,9 +13,9 @@ from tenure.store.records import descendants
 
 def forget(
     conversation: Annotated[
-        str, typer.Argument(metavar="STORE#ID", help="A conversation in a store of Tenure's own, as `tenure sessions` prints it.")
+        str, argument("STORE#ID", "A conversation in a store of Tenure's own, as `tenure sessions` prints it.")
     ],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, flag("--yes", "Do not ask.")] = False,
 ) -> None:
     """Delete a conversation for good: messages, commits, usage, pins, and outputs in files that nothing else refers to.
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from tenure.cli import words
 from tenure.cli.judge_screen import JudgeScope, forecast, report
 from tenure.cli.named_models import BATCH, KINDS, STAND_IN, answering, model_for
-from tenure.cli.options import SESSION_HELP, STDOUT, Quiet, output
+from tenure.cli.options import SESSION_HELP, STDOUT, Quiet, argument, flag, option, output
 from tenure.engine.lifecycle.budget import parse_tokens
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import DEFAULT, PEERS, POLICIES, policy_named
@@ -51,29 +51,20 @@ class JudgeLine(Struct, frozen=True, kw_only=True, tag="judge", tag_field="type"
 
 
 def judge(
-    sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help=SESSION_HELP)],
-    model: Annotated[str, typer.Option("--model", "-m", metavar="MODEL", help=f"The judge: {KINDS}.")],
-    policy: Annotated[str, typer.Option(metavar="NAME", help=_DECIDES)] = DEFAULT,
-    against: Annotated[
-        str, typer.Option(metavar="NAME", help="A second policy; where verdicts differ, both are compared (A/B).")
-    ] = "",
-    cuts: Annotated[
-        int, typer.Option(min=1, max=100, metavar="N", help="Cuts of each session, evenly spread over its calls.")
-    ] = POINTS,
-    prune: Annotated[str, typer.Option(metavar="SHARE", help="The share of the view that leaves at each cut.")] = str(PRUNE),
-    planner: Annotated[
-        str, typer.Option(metavar="MODEL", help=f"Judge plans of this model (Self-GC) as the policy {SELFGC}: {KINDS}.")
-    ] = "",
+    sessions: Annotated[list[str], argument("SESSION...", SESSION_HELP)],
+    model: Annotated[str, option("MODEL", f"The judge: {KINDS}.", "--model", "-m")],
+    policy: Annotated[str, option("NAME", _DECIDES)] = DEFAULT,
+    against: Annotated[str, option("NAME", "A second policy; where verdicts differ, both are compared (A/B).")] = "",
+    cuts: Annotated[int, option("N", "Cuts of each session, evenly spread over its calls.", min=1, max=100)] = POINTS,
+    prune: Annotated[str, option("SHARE", "The share of the view that leaves at each cut.")] = str(PRUNE),
+    planner: Annotated[str, option("MODEL", f"Judge plans of this model (Self-GC) as the policy {SELFGC}: {KINDS}.")] = "",
     controls: Annotated[
-        int,
-        typer.Option(min=0, max=100, metavar="N", help="Pairs of controls in each session, which measure the judge; 0: none."),
+        int, option("N", "Pairs of controls in each session, which measure the judge; 0: none.", min=0, max=100)
     ] = PAIRS,
-    room: Annotated[str, typer.Option(metavar="TOKENS", help="The largest question, such as 100k.")] = f"{ROOM // 1000}k",
-    verdicts: Annotated[
-        str, typer.Option(metavar="FILE", help="Keep verdicts in this file; those it holds are not asked again.")
-    ] = "",
-    json: Annotated[str, typer.Option(metavar="FILE", help="Write every outcome as JSON lines (- for standard output).")] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be asked, and ask nothing.")] = False,
+    room: Annotated[str, option("TOKENS", "The largest question, such as 100k.")] = f"{ROOM // 1000}k",
+    verdicts: Annotated[str, option("FILE", "Keep verdicts in this file; those it holds are not asked again.")] = "",
+    json: Annotated[str, option("FILE", "Write every outcome as JSON lines (- for standard output).")] = "",
+    dry_run: Annotated[bool, flag("--dry-run", "Print what would be asked, and ask nothing.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Ask a model whether recorded sessions could have gone on as they did after a policy's eviction.
@@ -169,14 +160,14 @@ def _planner(name: str) -> PlannerPolicy | None:
 def _policies(first: str, second: str, planner: PlannerPolicy | None) -> dict[str, Policy]:
     """The policies by name. Raises InputError for one that takes nothing, or twice the same."""
     found: dict[str, Policy] = {}
-    for option, name in (("--policy", first), ("--against", second)):
-        if not name and option == "--against":
+    for place, name in (("--policy", first), ("--against", second)):
+        if not name and place == "--against":
             continue
         policy = planner if planner is not None and name == SELFGC else policy_named(name)
         if policy is None:
-            raise InputError(option, repr(name), "a policy that takes something")
+            raise InputError(place, repr(name), "a policy that takes something")
         if name in found:
-            raise InputError(option, f"{name!r} again", "another policy than --policy")
+            raise InputError(place, f"{name!r} again", "another policy than --policy")
         found[name] = policy
     return found
 

@@ -4,10 +4,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Annotated
 
-import typer
-
 from tenure.adapters.shelf import Shelf
-from tenure.cli.options import EmbeddingsOption, nearness
+from tenure.cli.options import EmbeddingsOption, argument, nearness
 from tenure.engine.meter.tokens import o200k
 from tenure.logs.places.here import here
 
@@ -15,9 +13,7 @@ from tenure.logs.places.here import here
 def mcp(
     places: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="PLACE...", help="Stores, session files or folders of them, beside the places of the tools on this machine."
-        ),
+        argument("PLACE...", "Stores, session files or folders of them, beside the places of the tools on this machine."),
     ] = None,
     embeddings: EmbeddingsOption = "",
 ) -> None:

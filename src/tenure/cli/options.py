@@ -20,59 +20,64 @@ if TYPE_CHECKING:
     from tenure.agent.settings import Settings
     from tenure.models.embedding import Nearness
 
+
+def option(metavar: str, text: str, *names: str, **more: Any) -> Any:
+    """An option with a value; named like its parameter unless `names` say otherwise."""
+    return typer.Option(*names, metavar=metavar, help=text, **more)
+
+
+def flag(name: str, text: str, *others: str) -> Any:
+    """An option without a value."""
+    return typer.Option(name, *others, help=text)
+
+
+def argument(metavar: str, text: str, **more: Any) -> Any:
+    """What stands without a name."""
+    return typer.Argument(metavar=metavar, help=text, **more)
+
+
 DEFAULT_CEILING: Final = "80k"  # CWL paper, section 5: where the cost fell and accuracy did not
 STDOUT: Final = "-"
 SESSION_HELP: Final = "A session file of any known agent, or a Tenure store; `tenure sessions` lists what is on this machine."
 
 Model = Annotated[
     str,
-    typer.Option(
+    option(
+        "MODEL",
+        "The model, such as anthropic:claude-opus-4-5, openai:gpt-5, ollama:qwen3 or scripted:FILE.",
         "--model",
         "-m",
-        metavar="MODEL",
         envvar="TENURE_MODEL",
-        help="The model, such as anthropic:claude-opus-4-5, openai:gpt-5, ollama:qwen3 or scripted:FILE.",
     ),
 ]
-BaseUrl = Annotated[str, typer.Option(metavar="URL", help="The address of a compatible server.")]
-Fields = Annotated[
-    str,
-    typer.Option(metavar="JSON", help='More settings of the provider\'s API, such as {"reasoning": {"effort": "low"}}.'),
-]
+BaseUrl = Annotated[str, option("URL", "The address of a compatible server.")]
+Fields = Annotated[str, option("JSON", 'More settings of the provider\'s API, such as {"reasoning": {"effort": "low"}}.')]
 EmbeddingsOption = Annotated[
     str,
-    typer.Option(
+    option(
+        "MODEL",
+        "Search words by meaning too: minilm (on this machine), openai:text-embedding-3-small, ollama:nomic-embed-text, …",
         "--embeddings",
-        metavar="MODEL",
         envvar="TENURE_EMBEDDINGS",
-        help="Search words by meaning too: minilm (on this machine), openai:text-embedding-3-small, ollama:nomic-embed-text, …",
     ),
 ]
-StoreAt = Annotated[str, typer.Option(metavar="PLACE", help="Where sessions are stored: a file or a database URL.")]
-Light = Annotated[bool, typer.Option("--light", help="Use the light theme.")]
-Target = Annotated[str, typer.Option(metavar="TOKENS", help="Above this, evict when it pays: 80k, or 50% of the window.")]
-Ceiling = Annotated[
-    str, typer.Option(metavar="TOKENS", help="Never send more than this. Default: 80k, unless --target is given.")
-]
-PricedAs = Annotated[
-    str, typer.Option("--model", "-m", metavar="MODEL", help="Price and count as this model. Default: the model in the log.")
-]
+StoreAt = Annotated[str, option("PLACE", "Where sessions are stored: a file or a database URL.")]
+Light = Annotated[bool, flag("--light", "Use the light theme.")]
+Target = Annotated[str, option("TOKENS", "Above this, evict when it pays: 80k, or 50% of the window.")]
+Ceiling = Annotated[str, option("TOKENS", "Never send more than this. Default: 80k, unless --target is given.")]
+Floor = Annotated[str, option("TOKENS", "Evict down to this. Default: 60% of the limit.")]
+PricedAs = Annotated[str, option("MODEL", "Price and count as this model. Default: the model in the log.", "--model", "-m")]
 HeadTokens = Annotated[
     str,
-    typer.Option(
-        metavar="TOKENS",
-        help="Tokens of system prompt and tools, which most logs leave out. Default: what the reported usage reveals.",
-    ),
+    option("TOKENS", "Tokens of system prompt and tools, which most logs leave out. Default: what the reported usage reveals."),
 ]
 MarkFiles = Annotated[
     list[str] | None,
-    typer.Option(
-        "--marks",
-        metavar="FILE",
-        help="Read delimiter calls of the agent from this file, or a folder of such files; may be repeated.",
-    ),
+    option("FILE", "Read delimiter calls of the agent from this file, or a folder of such files; may be repeated.", "--marks"),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+JsonLines = Annotated[str, option("FILE", "Write every event as JSON lines (- for standard output).", "--json")]
+Bridge = Annotated[bool, flag("--bridge", "Answer Codex's WebSocket, by requests over HTTP. Without it: 426, and it takes HTTP.")]
+Quiet = Annotated[bool, flag("--quiet", "Print errors only.", "-q")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,10 +86,8 @@ class LimitOptions:
 
     target: Target = ""
     ceiling: Ceiling = ""
-    floor: Annotated[str, typer.Option(metavar="TOKENS", help="Evict down to this. Default: 60% of the limit.")] = ""
-    window: Annotated[
-        str, typer.Option(metavar="TOKENS", help="The model's context window, less the room for its reply. Default: 180k.")
-    ] = ""
+    floor: Floor = ""
+    window: Annotated[str, option("TOKENS", "The model's context window, less the room for its reply. Default: 180k.")] = ""
 
     def budget(self, *, bounded: bool = True) -> Budget:
         """The budget; without any limit, the default ceiling if it is to be `bounded`. Raises InputError for nonsense."""
@@ -100,8 +103,8 @@ class SessionOptions:
 
     model: Model = ""
     base_url: BaseUrl = ""
-    go_on: Annotated[bool, typer.Option("--continue", "-c", help="Continue the newest session of this folder.")] = False
-    resume: Annotated[str, typer.Option(metavar="ID", help="Continue this session.")] = ""
+    go_on: Annotated[bool, flag("--continue", "Continue the newest session of this folder.", "-c")] = False
+    resume: Annotated[str, option("ID", "Continue this session.")] = ""
     store: StoreAt = ""
 
 
@@ -111,67 +114,48 @@ class PermissionOptions:
 
     approve: Annotated[
         str,
-        typer.Option(
-            metavar="MODE",
-            help="What needs no approval: ask (reading only, the default), edits, all. read-only and plan refuse every change.",
+        option(
+            "MODE", "What needs no approval: ask (reading only, the default), edits, all. read-only and plan refuse every change."
         ),
     ] = ""
     sandbox: Annotated[
         bool,
-        typer.Option(
-            "--sandbox", help="Run every command in a sandbox (bubblewrap or Landlock): only the folder is writable, no network."
-        ),
+        flag("--sandbox", "Run every command in a sandbox (bubblewrap or Landlock): only the folder is writable, no network."),
     ] = False
-    network: Annotated[bool, typer.Option("--network", help="Allow the network in the sandbox.")] = False
+    network: Annotated[bool, flag("--network", "Allow the network in the sandbox.")] = False
     allow_outside: Annotated[
-        bool, typer.Option("--allow-outside", help="Let commands that you allowed change files outside the folder too.")
+        bool, flag("--allow-outside", "Let commands that you allowed change files outside the folder too.")
     ] = False
     no_snapshots: Annotated[
-        bool,
-        typer.Option("--no-snapshots", help="Keep no copy of the files before each change: `tenure rewind` has nothing to undo."),
+        bool, flag("--no-snapshots", "Keep no copy of the files before each change: `tenure rewind` has nothing to undo.")
     ] = False
     follow_links: Annotated[
-        bool,
-        typer.Option(
-            "--follow-links", help="Read instruction files and skills of the folder that are links to files outside it."
-        ),
+        bool, flag("--follow-links", "Read instruction files and skills of the folder that are links to files outside it.")
     ] = False
-    mcp: Annotated[Path | None, typer.Option(metavar="FILE", help="A JSON file of MCP servers.")] = None
+    mcp: Annotated[Path | None, option("FILE", "A JSON file of MCP servers.")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class WindowOptions:
     """The policy and the limits of the agent's window. Without a limit the usual budget holds."""
 
-    policy: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="The eviction policy: graph, cwl, tiered or none. Default: the session's own."),
-    ] = ""
-    compat: Annotated[str, typer.Option(metavar="NAME", help="A published version of cwl instead: paper or pi-cwl.")] = ""
-    gate: Annotated[str, typer.Option(metavar="NAME", help="What a plan is priced by: priced or selfgc-paper.")] = ""
+    policy: Annotated[str, option("NAME", "The eviction policy: graph, cwl, tiered or none. Default: the session's own.")] = ""
+    compat: Annotated[str, option("NAME", "A published version of cwl instead: paper or pi-cwl.")] = ""
+    gate: Annotated[str, option("NAME", "What a plan is priced by: priced or selfgc-paper.")] = ""
     target: Target = ""
-    ceiling: Annotated[str, typer.Option(metavar="TOKENS", help="Never send more than this.")] = ""
-    floor: Annotated[str, typer.Option(metavar="TOKENS", help="Evict down to this. Default: 60% of the limit.")] = ""
+    ceiling: Annotated[str, option("TOKENS", "Never send more than this.")] = ""
+    floor: Floor = ""
     window: Annotated[
-        str,
-        typer.Option(
-            metavar="TOKENS",
-            help="The model's context window. Default: as the price list says, at most 180k, less room for a reply.",
-        ),
+        str, option("TOKENS", "The model's context window. Default: as the price list says, at most 180k, less room for a reply.")
     ] = ""
     summariser: Annotated[
-        str, typer.Option(metavar="MODEL", help="Who writes briefs of handoffs: a model, same, helper or off. Default: helper.")
+        str, option("MODEL", "Who writes briefs of handoffs: a model, same, helper or off. Default: helper.")
     ] = ""
     handoff_at: Annotated[
-        str,
-        typer.Option(metavar="TOKENS", help="Hand off history at a prompt of that size: 85% of the window, or 120k; 0: never."),
+        str, option("TOKENS", "Hand off history at a prompt of that size: 85% of the window, or 120k; 0: never.")
     ] = ""
-    planner: Annotated[
-        str, typer.Option(metavar="MODEL", help="Who plans what leaves (Self-GC): a model, same, helper or off. Default: off.")
-    ] = ""
-    digest: Annotated[
-        str, typer.Option(metavar="MODEL", help="Who digests very large results: a model, same, helper or off. Default: off.")
-    ] = ""
+    planner: Annotated[str, option("MODEL", "Who plans what leaves (Self-GC): a model, same, helper or off. Default: off.")] = ""
+    digest: Annotated[str, option("MODEL", "Who digests very large results: a model, same, helper or off. Default: off.")] = ""
 
 
 def settings_of(

@@ -4,11 +4,21 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import typer
 from rich.text import Text
 
 from tenure.cli import words
-from tenure.cli.options import SESSION_HELP, Ceiling, HeadTokens, LimitOptions, PricedAs, Target, head_of
+from tenure.cli.options import (
+    SESSION_HELP,
+    Ceiling,
+    HeadTokens,
+    LimitOptions,
+    PricedAs,
+    Target,
+    argument,
+    flag,
+    head_of,
+    option,
+)
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import DEFAULT, UNBOUNDED, policy_named
 from tenure.engine.record.visible import json_of, visible_json
@@ -20,14 +30,14 @@ _FIRST_LINE: Final = 1_000_000  # bytes of it that are looked at
 
 
 def query(
-    session: Annotated[str, typer.Argument(metavar="SESSION", help=SESSION_HELP + " Or a file of `tenure replay --json`.")],
-    sql: Annotated[str, typer.Argument(metavar="SQL", help="A query. Without one, the tables are listed.")] = TABLES,
-    policy: Annotated[str, typer.Option(metavar="NAME", help="Replay under this policy. Default: nothing leaves.")] = "",
+    session: Annotated[str, argument("SESSION", SESSION_HELP + " Or a file of `tenure replay --json`.")],
+    sql: Annotated[str, argument("SQL", "A query. Without one, the tables are listed.")] = TABLES,
+    policy: Annotated[str, option("NAME", "Replay under this policy. Default: nothing leaves.")] = "",
     target: Target = "",
     ceiling: Ceiling = "",
     model: PricedAs = "",
     head_tokens: HeadTokens = "",
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line and row.")] = False,
+    json: Annotated[bool, flag("--json", "Print one JSON object per line and row.")] = False,
 ) -> None:
     """Ask a session with SQL: its messages, calls, commits, and what was needed after it left.
 

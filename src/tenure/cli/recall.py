@@ -13,7 +13,7 @@ import typer
 from msgspec.structs import replace
 
 from tenure.apis.media import medium_bytes
-from tenure.cli.options import EmbeddingsOption, nearness
+from tenure.cli.options import EmbeddingsOption, argument, flag, nearness, option
 from tenure.cli.words import plain as words_plain
 from tenure.engine.lifecycle.budget import parse_tokens
 from tenure.engine.meter.tokens import o200k
@@ -34,21 +34,19 @@ _NO_TEXT: Final = re.compile("[\0\ud800-\udfff]")
 def recall(
     sessions: Annotated[
         list[str],
-        typer.Argument(
-            metavar="SESSION... [HANDLE]",
-            help="Session files, then a handle: read:12@3fa9, user:3, step:17, episode:locate-auth, skill:release or entry:40; "
+        argument(
+            "SESSION... [HANDLE]",
+            "Session files, then a handle: read:12@3fa9, user:3, step:17, episode:locate-auth, skill:release or entry:40; "
             "several handles with commas between them.",
         ),
     ],
     words: Annotated[str, typer.Option(help="Find the texts that have most of these words, best first.")] = "",
     path: Annotated[str, typer.Option(help="Find the calls about this file or folder, and the texts that name it.")] = "",
     pattern: Annotated[str, typer.Option(help="Find the lines that match this regular expression, newest first.")] = "",
-    lines: Annotated[str, typer.Option(metavar="FROM-TO", help="Only these lines: 120-180, or 120- for the rest.")] = "",
-    cap: Annotated[
-        str, typer.Option(metavar="TOKENS", help="Print at most this many tokens, such as 10k; the end says how to get the rest.")
-    ] = "",
+    lines: Annotated[str, option("FROM-TO", "Only these lines: 120-180, or 120- for the rest.")] = "",
+    cap: Annotated[str, option("TOKENS", "Print at most this many tokens, such as 10k; the end says how to get the rest.")] = "",
     embeddings: EmbeddingsOption = "",
-    as_bytes: Annotated[bool, typer.Option("--raw", help="Print the original bytes and nothing else.")] = False,
+    as_bytes: Annotated[bool, flag("--raw", "Print the original bytes and nothing else.")] = False,
 ) -> None:
     """Print what a handle names, or find where a session speaks of something.
 

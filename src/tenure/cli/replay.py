@@ -16,7 +16,21 @@ from rich.text import Text
 
 from tenure.cli import words
 from tenure.cli.named_models import KINDS, answering, model_for
-from tenure.cli.options import SESSION_HELP, STDOUT, HeadTokens, LimitOptions, MarkFiles, PricedAs, Quiet, head_of, output
+from tenure.cli.options import (
+    SESSION_HELP,
+    STDOUT,
+    HeadTokens,
+    JsonLines,
+    LimitOptions,
+    MarkFiles,
+    PricedAs,
+    Quiet,
+    argument,
+    flag,
+    head_of,
+    option,
+    output,
+)
 from tenure.engine.clip.setting import Clip
 from tenure.engine.lifecycle.automatic import threshold_of
 from tenure.engine.lifecycle.budget import GateRule, parse_tokens
@@ -135,40 +149,28 @@ class ReplaySummary(msgspec.Struct, kw_only=True):
 
 def replay(
     *,
-    sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help=SESSION_HELP + " - reads standard input.")],
-    policy: Annotated[str, typer.Option(metavar="NAME", help=_DECIDES)] = DEFAULT,
-    compat: Annotated[
-        str, typer.Option(metavar="NAME", help="Follow a published version exactly: " + ", ".join(COMPAT) + ".")
-    ] = "",
+    sessions: Annotated[list[str], argument("SESSION...", SESSION_HELP + " - reads standard input.")],
+    policy: Annotated[str, option("NAME", _DECIDES)] = DEFAULT,
+    compat: Annotated[str, option("NAME", "Follow a published version exactly: " + ", ".join(COMPAT) + ".")] = "",
     limits: LimitOptions,
     model: PricedAs = "",
-    clip: Annotated[
-        str, typer.Option(metavar="TOKENS", help="Clip results larger than this when they are appended, such as 4k.")
-    ] = "",
-    faithful: Annotated[
-        bool, typer.Option("--faithful", help="Follow another tool's rule without Tenure's protection laws.")
-    ] = False,
+    clip: Annotated[str, option("TOKENS", "Clip results larger than this when they are appended, such as 4k.")] = "",
+    faithful: Annotated[bool, flag("--faithful", "Follow another tool's rule without Tenure's protection laws.")] = False,
     gate: Annotated[
         GateRule, typer.Option(help="When --target evicts: when it pays, or by the Self-GC paper's rule.")
     ] = GateRule.PRICED,
-    planner: Annotated[str, typer.Option(metavar="MODEL", help=f"The model that plans what leaves (Self-GC): {KINDS}.")] = "",
+    planner: Annotated[str, option("MODEL", f"The model that plans what leaves (Self-GC): {KINDS}.")] = "",
     ask_always: Annotated[
-        bool, typer.Option("--ask-always", help="Ask the planner also where nothing that it may name could pay for asking.")
+        bool, flag("--ask-always", "Ask the planner also where nothing that it may name could pay for asking.")
     ] = False,
-    summariser: Annotated[str, typer.Option(metavar="MODEL", help=f"The model that writes handoff briefs: {KINDS}.")] = "",
-    handoff_at: Annotated[
-        str, typer.Option(metavar="LIMIT", help="Hand off above this: a share of the window, or tokens.")
-    ] = "85%",
-    cache_life: Annotated[
-        str, typer.Option(metavar="TIME", help="How long a cached prefix lives, such as 1h. Default: as in the log.")
-    ] = "",
+    summariser: Annotated[str, option("MODEL", f"The model that writes handoff briefs: {KINDS}.")] = "",
+    handoff_at: Annotated[str, option("LIMIT", "Hand off above this: a share of the window, or tokens.")] = "85%",
+    cache_life: Annotated[str, option("TIME", "How long a cached prefix lives, such as 1h. Default: as in the log.")] = "",
     head_tokens: HeadTokens = "",
-    json: Annotated[str, typer.Option(metavar="FILE", help="Write every event as JSON lines (- for standard output).")] = "",
-    harm: Annotated[
-        bool, typer.Option("--harm/--no-harm", help="Find what was needed after it left, and bill its recalls.")
-    ] = True,
+    json: JsonLines = "",
+    harm: Annotated[bool, flag("--harm/--no-harm", "Find what was needed after it left, and bill its recalls.")] = True,
     marks: MarkFiles = None,
-    each: Annotated[bool, typer.Option("--each", help="Replay each session by itself, not all as one conversation.")] = False,
+    each: Annotated[bool, flag("--each", "Replay each session by itself, not all as one conversation.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Replay recorded sessions under a budget: what stays, what leaves, when and why, and the bill.

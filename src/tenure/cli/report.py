@@ -2,11 +2,10 @@
 
 from typing import Annotated
 
-import typer
 from rich.console import RenderableType
 
 from tenure.cli import words
-from tenure.cli.options import STDOUT, output
+from tenure.cli.options import STDOUT, argument, option, output
 from tenure.engine.record.visible import json_of
 from tenure.errors import InputError, StoreError
 from tenure.lab.split import SplitReport, split_of
@@ -15,8 +14,8 @@ _NAMES = {"managed": "managed", "control": "held out", "": "no part in it"}
 
 
 def report(
-    store: Annotated[str, typer.Argument(metavar="STORE", help="A store of Tenure's own: a file or a database URL.")],
-    json: Annotated[str, typer.Option(metavar="FILE", help="Write the figures as JSON (- for standard output).")] = "",
+    store: Annotated[str, argument("STORE", "A store of Tenure's own: a file or a database URL.")],
+    json: Annotated[str, option("FILE", "Write the figures as JSON (- for standard output).")] = "",
 ) -> None:
     """Compare managed conversations with those that `Context(holdout=…)` held out: input tokens, dollars and misses.
 

@@ -5,10 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from tenure.cli import words
-from tenure.cli.options import StoreAt
+from tenure.cli.options import StoreAt, argument
 from tenure.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,14 +16,9 @@ SHOWN = 20  # files that are named one by one
 
 
 def rewind(
-    session: Annotated[
-        str, typer.Argument(metavar="SESSION", help="The session's id, or its start; `tenure sessions` lists them.")
-    ],
+    session: Annotated[str, argument("SESSION", "The session's id, or its start; `tenure sessions` lists them.")],
     number: Annotated[
-        str,
-        typer.Argument(
-            metavar="[NUMBER or user:3]", help="Which change, or which turn or message; without it changes are listed."
-        ),
+        str, argument("[NUMBER or user:3]", "Which change, or which turn or message; without it changes are listed.")
     ] = "",
     store: StoreAt = "",
 ) -> None:

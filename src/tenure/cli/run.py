@@ -19,7 +19,17 @@ from msgspec.structs import replace
 
 import tenure
 from tenure.cli.main import is_interactive, talk
-from tenure.cli.options import Fields, Light, PermissionOptions, SessionOptions, WindowOptions, fields_of, settings_of
+from tenure.cli.options import (
+    Fields,
+    Light,
+    PermissionOptions,
+    SessionOptions,
+    WindowOptions,
+    fields_of,
+    flag,
+    option,
+    settings_of,
+)
 from tenure.engine.record.visible import visible_json
 from tenure.errors import InputError
 
@@ -59,8 +69,7 @@ def interactive(
     session: SessionOptions,
     may: PermissionOptions,
     helper: Annotated[
-        str,
-        typer.Option(metavar="MODEL", envvar="TENURE_HELPER", help="The model that writes session titles. Default: --model."),
+        str, option("MODEL", "The model that writes session titles. Default: --model.", envvar="TENURE_HELPER")
     ] = "",
     window: WindowOptions,
     light: Light = False,
@@ -92,22 +101,18 @@ def run(
     *,
     task: Annotated[str, typer.Argument(help="What to do; - reads it from standard input. Piped text is added to it.")] = "",
     session: SessionOptions,
-    cwd: Annotated[Path | None, typer.Option(metavar="FOLDER", help="The folder to work in. Default: this one.")] = None,
+    cwd: Annotated[Path | None, option("FOLDER", "The folder to work in. Default: this one.")] = None,
     may: PermissionOptions,
-    image: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Show the model an image or PDF; may be repeated.")
-    ] = None,
+    image: Annotated[list[Path] | None, option("FILE", "Show the model an image or PDF; may be repeated.")] = None,
     window: WindowOptions,
-    no_episodes: Annotated[bool, typer.Option("--no-episodes", help="Do not let the agent mark episodes.")] = False,
+    no_episodes: Annotated[bool, flag("--no-episodes", "Do not let the agent mark episodes.")] = False,
     fields: Fields = "",
-    max_steps: Annotated[int, typer.Option(min=0, metavar="N", help="Limit of model calls; 0: none.")] = 0,
-    max_usd: Annotated[float, typer.Option(min=0, metavar="USD", help="Limit of money, sub-agents included; 0: none.")] = 0.0,
-    max_tokens: Annotated[
-        int, typer.Option(min=0, metavar="TOKENS", help="Limit of tokens, prompts and replies added up; 0: none.")
-    ] = 0,
-    spill: Annotated[int, typer.Option(min=0, metavar="MB", help="Limit of one tool output kept beside the store.")] = 1_024,
-    json: Annotated[bool, typer.Option("--json", help="Print every event as a JSON object, one per line.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer only.")] = False,
+    max_steps: Annotated[int, option("N", "Limit of model calls; 0: none.", min=0)] = 0,
+    max_usd: Annotated[float, option("USD", "Limit of money, sub-agents included; 0: none.", min=0)] = 0.0,
+    max_tokens: Annotated[int, option("TOKENS", "Limit of tokens, prompts and replies added up; 0: none.", min=0)] = 0,
+    spill: Annotated[int, option("MB", "Limit of one tool output kept beside the store.", min=0)] = 1_024,
+    json: Annotated[bool, flag("--json", "Print every event as a JSON object, one per line.")] = False,
+    quiet: Annotated[bool, flag("--quiet", "Print the answer only.", "-q")] = False,
 ) -> None:
     """Give the agent one task and wait for its answer.
 
@@ -168,7 +173,7 @@ async def _turn(settings: "Settings", task: str, images: tuple[Path, ...], *, js
     agent = await Agent.open(settings)
     teller = Teller(sys.stdout, sys.stderr, quiet=quiet, live=sys.stdout.isatty() and not quiet)
     code = EXIT["failed"]
-    _stop_on_signals(agent)
+    stop_on_signals(agent)
     try:
         async for event in agent.run(task, images=images):
             if json:
@@ -182,7 +187,7 @@ async def _turn(settings: "Settings", task: str, images: tuple[Path, ...], *, js
     return code
 
 
-def _stop_on_signals(agent: "Agent") -> None:
+def stop_on_signals(agent: "Agent") -> None:
     """Ctrl-C, or a polite request to end, stops the turn and leaves a valid record; the second time tools are not waited for, the third nothing."""
     steps = iter((agent.cancel, agent.abandon))
     loop = asyncio.get_running_loop()

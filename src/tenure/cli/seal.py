@@ -3,17 +3,14 @@
 import os
 from typing import Annotated
 
-import typer
-
 from tenure.cli import words
+from tenure.cli.options import argument
 from tenure.cli.verify import store_url
 from tenure.errors import InputError
 
 
 def seal(
-    store: Annotated[
-        str, typer.Argument(metavar="[STORE]", help="A file, or a database's URL. Default: the agent's own store.")
-    ] = "",
+    store: Annotated[str, argument("[STORE]", "A file, or a database's URL. Default: the agent's own store.")] = "",
 ) -> None:
     """Seal all records of a store with the key that TENURE_STORE_KEY_FILE or TENURE_STORE_KEY names.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
+from tenure.cli.options import Bridge, Target, flag, option
 from tenure.context.exchange import Management
 from tenure.engine.lifecycle.budget import USUAL, Budget
 from tenure.engine.policies import PolicyName, policy_named
@@ -27,64 +28,44 @@ _THRESHOLD: Final = 100_000  # objects made between two collections: a collectio
 
 
 def serve(
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
+    host: Annotated[str, option("ADDRESS", "Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535)] = PORT,
     mode: Annotated[
         str,
-        typer.Option(
-            metavar="MODE",
-            help="pass: relay everything as it is. shadow: record as well. on: take out of requests what left, and offer recall.",
+        option(
+            "MODE",
+            "pass: relay everything as it is. shadow: record as well. on: take out of requests what left, and offer recall.",
         ),
     ] = "shadow",
     store: Annotated[
-        str,
-        typer.Option(
-            metavar="URL", help="sqlite:///FILE, postgresql://… for any number of gateways, or memory: nothing on a disk."
-        ),
+        str, option("URL", "sqlite:///FILE, postgresql://… for any number of gateways, or memory: nothing on a disk.")
     ] = "sqlite:///gateway.db",
-    target: Annotated[
-        str, typer.Option(metavar="TOKENS", help="Above this, evict when it pays: 80k, or 50% of the window.")
-    ] = "",
-    ceiling: Annotated[str, typer.Option(metavar="TOKENS", help="Never send more than this.")] = "",
-    window: Annotated[str, typer.Option(metavar="TOKENS", help="What the models take, less their replies. Default: 180k.")] = "",
-    policy: Annotated[str, typer.Option(metavar="NAME", help="What may leave; several are joined by +.")] = "",
+    target: Target = "",
+    ceiling: Annotated[str, option("TOKENS", "Never send more than this.")] = "",
+    window: Annotated[str, option("TOKENS", "What the models take, less their replies. Default: 180k.")] = "",
+    policy: Annotated[str, option("NAME", "What may leave; several are joined by +.")] = "",
     upstream: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=URL", help="Another provider: requests to /NAME/… go there. May be given again."),
+        list[str] | None, option("NAME=URL", "Another provider: requests to /NAME/… go there. May be given again.")
     ] = None,
     tokens: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Clients' tokens, a line TENANT=TOKEN for each. Without one everybody may use it, as one tenant."
-        ),
+        option("FILE", "Clients' tokens, a line TENANT=TOKEN for each. Without one everybody may use it, as one tenant."),
     ] = None,
-    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="A certificate, with --tls-key.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its key.")] = None,
+    tls_cert: Annotated[Path | None, option("FILE", "A certificate, with --tls-key.")] = None,
+    tls_key: Annotated[Path | None, option("FILE", "Its key.")] = None,
     holdout: Annotated[
-        float,
-        typer.Option(
-            metavar="SHARE", min=0, max=1, help="Leave this share of sessions unmanaged, to compare with (tenure report)."
-        ),
+        float, option("SHARE", "Leave this share of sessions unmanaged, to compare with (tenure report).", min=0, max=1)
     ] = 0.0,
-    bridge: Annotated[
-        bool,
-        typer.Option("--bridge", help="Answer Codex's WebSocket, by requests over HTTP. Without it: 426, and it takes HTTP."),
-    ] = False,
+    bridge: Bridge = False,
     allow_host: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Another name by which this machine's programs ask, such as host.docker.internal."),
+        list[str] | None, option("NAME", "Another name by which this machine's programs ask, such as host.docker.internal.")
     ] = None,
     settle: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS", min=0, help="Told to stop, say so at /readyz for this long before, for a balancer to notice."
-        ),
+        float, option("SECONDS", "Told to stop, say so at /readyz for this long before, for a balancer to notice.", min=0)
     ] = 0.0,
-    connections: Annotated[
-        int, typer.Option(metavar="NUMBER", min=1, help="Of clients at once; any further one is answered with 503.")
-    ] = 400,
+    connections: Annotated[int, option("NUMBER", "Of clients at once; any further one is answered with 503.", min=1)] = 400,
     insecure: Annotated[
-        bool, typer.Option("--insecure", help="Listen beyond this machine without TLS: something before it ends TLS.")
+        bool, flag("--insecure", "Listen beyond this machine without TLS: something before it ends TLS.")
     ] = False,
 ) -> None:
     """Serve agents: point their base URL here, and requests go on to their providers.

@@ -11,12 +11,12 @@ from pathlib import Path
 from subprocess import list2cmdline
 from typing import Annotated, Final, NamedTuple
 
-import typer
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from tenure.cli import words
+from tenure.cli.options import argument, flag, option
 from tenure.engine.record.visible import visible_json
 from tenure.errors import InputError
 from tenure.logs.detect import READERS
@@ -50,13 +50,11 @@ class ListedSession(NamedTuple):
 
 
 def sessions(
-    folders: Annotated[
-        list[Path] | None, typer.Argument(metavar="FOLDER...", help="Search these folders instead of the usual places.")
-    ] = None,
-    tool: Annotated[str, typer.Option(metavar="NAME", help="Only sessions of this tool, such as codex.")] = "",
-    newest: Annotated[int, typer.Option(min=1, metavar="N", help="Show this many.")] = LIMIT,
-    every: Annotated[bool, typer.Option("--all", help="Show all of them.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line and session.")] = False,
+    folders: Annotated[list[Path] | None, argument("FOLDER...", "Search these folders instead of the usual places.")] = None,
+    tool: Annotated[str, option("NAME", "Only sessions of this tool, such as codex.")] = "",
+    newest: Annotated[int, option("N", "Show this many.", min=1)] = LIMIT,
+    every: Annotated[bool, flag("--all", "Show all of them.")] = False,
+    as_json: Annotated[bool, flag("--json", "Print one JSON object per line and session.")] = False,
 ) -> None:
     """List the agent sessions on this machine, newest first.
 

@@ -3,16 +3,16 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.table import Table
 
 from tenure.cli import words
+from tenure.cli.options import argument
 
 WIDE = 110  # columns from which on what may be written is listed too
 
 
 def settings(
-    folder: Annotated[Path | None, typer.Argument(metavar="[FOLDER]", help="The folder to work in. Default: this one.")] = None,
+    folder: Annotated[Path | None, argument("[FOLDER]", "The folder to work in. Default: this one.")] = None,
 ) -> None:
     """List the agent's settings: what each does, what may be written, and what holds in a folder.
 

@@ -5,13 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from tenure.cli import words
-from tenure.cli.options import SESSION_HELP
+from tenure.cli.options import SESSION_HELP, argument, flag
 from tenure.engine.meter import statement
 from tenure.engine.meter.ledger import Ledger
 from tenure.engine.meter.tokens import o200k
@@ -28,8 +27,8 @@ _LEAST: Final = 20  # characters of a text that stands last in a row, at least
 
 
 def show(
-    sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help=SESSION_HELP)],
-    every: Annotated[bool, typer.Option("--all", help="List every object, not only the largest.")] = False,
+    sessions: Annotated[list[str], argument("SESSION...", SESSION_HELP)],
+    every: Annotated[bool, flag("--all", "List every object, not only the largest.")] = False,
 ) -> None:
     """Print a session's turns, episodes and tool calls with their handles."""
     loaded = load([source(name) for name in sessions], o200k())

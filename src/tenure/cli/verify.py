@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import typer
 
 from tenure.cli import words
+from tenure.cli.options import argument, option
 from tenure.errors import InputError, StoreError, way_out
 
 if TYPE_CHECKING:
@@ -28,12 +29,8 @@ class _Line(NamedTuple):
 
 
 def verify(
-    store: Annotated[
-        str, typer.Argument(metavar="[STORE]", help="A file, or a database's URL. Default: the agent's own store.")
-    ] = "",
-    repair: Annotated[
-        str, typer.Option("--repair", metavar="NEW", help="Save what is sound into this new store, and list the rest.")
-    ] = "",
+    store: Annotated[str, argument("[STORE]", "A file, or a database's URL. Default: the agent's own store.")] = "",
+    repair: Annotated[str, option("NEW", "Save what is sound into this new store, and list the rest.", "--repair")] = "",
 ) -> None:
     """Check every message, commit, usage report and pin of a store.
 

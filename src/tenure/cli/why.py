@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tenure.cli import words
-from tenure.cli.options import SESSION_HELP, LimitOptions, PricedAs
+from tenure.cli.options import SESSION_HELP, LimitOptions, PricedAs, argument, flag, option
 from tenure.engine.lifecycle.terms import Terms
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import DEFAULT, UNBOUNDED, policy_named
@@ -30,22 +29,21 @@ from tenure.lab.why.telling import facts, rows, title
 
 def why(
     *,
-    sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help=SESSION_HELP)],
+    sessions: Annotated[list[str], argument("SESSION...", SESSION_HELP)],
     object_: Annotated[
         str,
-        typer.Argument(
-            metavar="OBJECT",
-            help="A handle: read:12, read:12@3fa9, user:3, step:17, episode:locate-auth, skill:release, entry:40 or entry:40/1.",
+        argument(
+            "OBJECT",
+            "A handle: read:12, read:12@3fa9, user:3, step:17, episode:locate-auth, skill:release, entry:40 or entry:40/1.",
         ),
     ],
     policy: Annotated[
-        str,
-        typer.Option(metavar="NAME", help=f"The policy to ask. Default: {DEFAULT}, or the one that the store's commits name."),
+        str, option("NAME", f"The policy to ask. Default: {DEFAULT}, or the one that the store's commits name.")
     ] = "",
     limits: LimitOptions,
     model: PricedAs = "",
-    at_call: Annotated[int | None, typer.Option(metavar="N", help="Before call N, counted from 0. Default: at the end.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    at_call: Annotated[int | None, option("N", "Before call N, counted from 0. Default: at the end.")] = None,
+    json: Annotated[bool, flag("--json", "Print JSON.")] = False,
 ) -> None:
     """Explain why an object is shown, shortened or gone: its commits, what protects it, what the policy would do next.
 

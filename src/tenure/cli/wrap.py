@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from tenure.cli import words
-from tenure.cli.options import LimitOptions
+from tenure.cli.options import Bridge, LimitOptions, argument, flag, option
 from tenure.engine.policies import DEFAULT, PolicyName, policy_named
 from tenure.errors import InputError
 
@@ -20,25 +20,17 @@ if TYPE_CHECKING:
 
 def wrap(
     command: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="PROGRAM [ARGUMENTS]...", help="claude, codex, opencode, pi, gemini, mini, aider, or any command."
-        ),
+        list[str], argument("PROGRAM [ARGUMENTS]...", "claude, codex, opencode, pi, gemini, mini, aider, or any command.")
     ],
     *,
-    on: Annotated[bool, typer.Option("--on", help="Let what is no longer needed leave. Without it nothing is changed.")] = False,
-    through: Annotated[bool, typer.Option("--pass", help="Relay only: record nothing either.")] = False,
+    on: Annotated[bool, flag("--on", "Let what is no longer needed leave. Without it nothing is changed.")] = False,
+    through: Annotated[bool, flag("--pass", "Relay only: record nothing either.")] = False,
     limits: LimitOptions,
-    policy: Annotated[str, typer.Option(metavar="NAME", help="What decides what leaves.")] = DEFAULT,
-    upstream: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=URL", help="Where a provider's requests go instead; may be repeated.")
-    ] = None,
-    bridge: Annotated[
-        bool,
-        typer.Option("--bridge", help="Answer Codex's WebSocket, by requests over HTTP. Without it: 426, and it takes HTTP."),
-    ] = False,
-    store: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where conversations are kept.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing at the end.")] = False,
+    policy: Annotated[str, option("NAME", "What decides what leaves.")] = DEFAULT,
+    upstream: Annotated[list[str] | None, option("NAME=URL", "Where a provider's requests go instead; may be repeated.")] = None,
+    bridge: Bridge = False,
+    store: Annotated[Path | None, option("FOLDER", "Where conversations are kept.")] = None,
+    quiet: Annotated[bool, flag("--quiet", "Print nothing at the end.", "-q")] = False,
 ) -> None:
     """Start an agent behind a gateway on this machine, and say at the end what that did.
 
