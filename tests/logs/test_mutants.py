@@ -23,7 +23,7 @@ from tenure.lab.replay import Options, SessionSource, replay
 from tenure.logs.detect import READERS, read
 from tenure.logs.reader import Event, HasAgents
 
-COUNT = int(os.environ.get("TENURE_MUTANTS", "30"))
+COUNT = int(os.environ.get("TENURE_MUTANTS", "15"))
 SLOWEST = 5  # seconds of processor time for one mutant of some kilobytes; they take about one millisecond
 GROWTH = 400 * 2**10  # KiB
 THROUGH_THE_ENGINE = 25  # one in so many is also replayed
@@ -77,7 +77,7 @@ def test_a_mutant_ends_in_a_record_or_a_clear_message(name: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", SOURCES)
 def test_each_of_many_mutants_ends_in_a_record_or_a_clear_message(name: str) -> None:
-    hold(name, 10 * COUNT)
+    hold(name, 20 * COUNT)
 
 
 def hold(name: str, count: int) -> None:

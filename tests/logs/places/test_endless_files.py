@@ -92,6 +92,7 @@ def test_what_is_no_file_is_refused_by_every_command_that_takes_a_path(
         ["judge", place, "--model", "stand-in"],
         ["evidence", place],
         ["verify", place],
+        ["seal", place],
         ["rewind", "--store", place, "x"],
         ["bench", "report", place],
         ["bench", "measure", place],
