@@ -119,6 +119,33 @@ def test_a_search_does_not_find_the_calls_of_these_tools(home: Path) -> None:
     anyio.run(scene)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"type": "custom_tool_call", "name": "exec", "input": 'text(await tools.mcp__tenure__search({"words": "xylophone"}))'},
+        {"type": "function_call", "name": "search", "namespace": "mcp__tenure", "arguments": '{"words":"xylophone"}'},
+    ],
+    ids=["program", "namespace"],
+)
+def test_a_search_does_not_find_calls_that_codex_makes_of_these_tools(home: Path, call: dict[str, Any]) -> None:
+    place = home / ".codex" / "sessions" / "2026" / "11" / "01"
+    place.mkdir(parents=True)
+    meta = {"id": "c-1", "cwd": str(home / "work"), "timestamp": "2026-11-01T10:00:00Z"}
+    lines = [("session_meta", meta), ("response_item", call | {"call_id": "c2"})]
+    lines.append(("response_item", {"type": f"{call['type']}_output", "call_id": "c2", "output": "nothing about a xylophone"}))
+    texts = [
+        json.dumps({"timestamp": "2026-11-01T10:00:00Z", "type": kind, "payload": payload}) + "\n" for kind, payload in lines
+    ]
+    (place / "rollout-2026-11-01T10-00-00-c-1.jsonl").write_text("".join(texts))
+
+    async def scene() -> None:
+        async with connected(home) as client:
+            assert "codex" in await text(client, "sessions")
+            assert "nothing in 2 sessions matches" in await text(client, "search", error=True, words="xylophone")
+
+    anyio.run(scene)
+
+
 def test_only_sessions_on_the_shelf_can_be_named(home: Path) -> None:
     async def scene() -> None:
         async with connected(home) as client:

@@ -6,6 +6,7 @@
 import json
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -109,7 +110,7 @@ class Desk:
 
     def environment(self) -> dict[str, str]:
         """Nothing of the user's but where programs and certificates are."""
-        path = f"{CLIENTS / 'node/node_modules/.bin'}:{os.environ['PATH']}"
+        path = f"{CLIENTS / 'node/node_modules/.bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
         kept = {key: os.environ[key] for key in ("SSL_CERT_FILE", "LANG") if key in os.environ}
         keys = dict.fromkeys(("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "CODEX_API_KEY", "GEMINI_API_KEY"), KEY)
         return {"PATH": path, "HOME": str(self.home), "TERM": "dumb", **kept, **keys, **self.agent.environment}

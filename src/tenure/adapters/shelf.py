@@ -18,6 +18,7 @@ from tenure.cli.forget import forgettable, forgotten
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.policies import DEFAULT, policy_named
+from tenure.engine.record.index import Span
 from tenure.engine.record.query import CAP, Query, RecallFacts
 from tenure.engine.record.recall import LEAST, answer
 from tenure.engine.record.search import Nearest
@@ -206,7 +207,7 @@ class Shelf:
             while len(self._loaded) > 1:
                 del self._loaded[next(iter(self._loaded))]
             loaded = self._loaded[key] = load([source(row.found.address)], _rough)
-            own = (span for span in loaded.index.spans if _OWN.search(span.tool))  # else every search would find itself first
+            own = (span for span in loaded.index.spans if _is_own(span, loaded))  # else every search would find itself first
             loaded.index.recalls.update((span.ordinal, RecallFacts(span.object, ())) for span in own)
         return self._loaded[key]
 
@@ -226,9 +227,17 @@ class Shelf:
 
 
 _WIDTH: Final = 110  # columns of tables
-_OWN: Final = re.compile(
-    r"tenure[_.-]+(?:sessions|search|recall|audit|why)$"
-)  # our tools, as clients name them: mcp__tenure__search
+_OURS: Final = "sessions|search|recall|audit|why"
+_OWN: Final = re.compile(rf"tenure[_.-]+(?:{_OURS})$")  # our tools, as clients name them: mcp__tenure__search
+_CODEX: Final = re.compile(rf"(?:exec|{_OURS})$")
+_OWN_IN_CODEX: Final = re.compile(rb'\btools\.mcp__tenure__|"namespace":\s*"mcp__tenure"')
+
+
+def _is_own(span: Span, loaded: Loaded) -> bool:
+    """Whether a call is one of our tools': by its name; in Codex by the namespace beside the name, or by the program that calls it."""
+    if not _CODEX.match(span.tool):
+        return _OWN.search(span.tool) is not None
+    return _OWN_IN_CODEX.search(loaded.read(span.call[0]).payload) is not None
 
 
 def _rough(text: str) -> int:

@@ -19,7 +19,7 @@ def mcp(
 ) -> None:
     """Serve the sessions on this machine to an agent: recall, search, audit, why, forget. Speaks MCP on standard input and output.
 
-    Claude Code: claude mcp add tenure -- tenure mcp
+    Claude Code: claude mcp add --scope user tenure -- tenure mcp
 
     Codex: codex mcp add tenure -- tenure mcp
 
