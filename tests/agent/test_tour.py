@@ -55,7 +55,9 @@ def _shown(agent: Agent, name: str) -> int:
     return sum(session.view.weight(n, at) for n, at, block in blocks if block.episode == episode.ordinal)
 
 
-def test_the_tour_shows_episodes_that_open_close_and_leave_and_a_recall_that_brings_bytes_back(tmp_path: Path) -> None:
+def test_the_tour_shows_episodes_that_open_close_and_leave_a_recall_that_brings_bytes_back_and_what_it_changed_works(
+    tmp_path: Path,
+) -> None:
     TOUR.lay_out(tmp_path)
     events = toured(tmp_path, *TOUR.tasks, TOUR.more)
     assert [event.reason for event in events if isinstance(event, TurnDone)] == ["done"] * (len(TOUR.tasks) + 1)
@@ -75,11 +77,6 @@ def test_the_tour_shows_episodes_that_open_close_and_leave_and_a_recall_that_bri
     (first,) = [event.text for event in done if event.handle.startswith("read:2@")]
     assert first in [event for event in done if event.tool == "recall"][-1].text
     assert "class DuplicateSectionError" in first
-
-
-def test_what_the_tour_changed_works(tmp_path: Path) -> None:
-    TOUR.lay_out(tmp_path)
-    toured(tmp_path, *TOUR.tasks)
     ran = subprocess.run([sys.executable, "-m", "unittest", "-q"], cwd=tmp_path, capture_output=True)
     assert ran.returncode == 0, ran.stderr.decode()
     assert b"Ran 4 tests" in ran.stderr

@@ -13,9 +13,9 @@ from test_agent_kill import stopped
 
 from tenure.agent.events import CallDone
 from tenure.agent.loop import INTERRUPTED
-from tenure.agent.session import Agent
 from tenure.cli.main import main
 from tenure.engine.record.entry import Spill, ToolResult
+from tenure.errors import InputError
 from tenure.store.spills import Spills
 from tenure.store.store import Store
 from tenure.testing.store import MemoryStore
@@ -68,7 +68,7 @@ def test_a_long_log_is_recorded_whole_its_errors_are_shown_and_recall_finds_what
 FLOOD = "seq 1 200000; echo 'panic: the reactor is dry'; seq 200002 700000"  # 4.7 MB
 
 
-def test_an_output_too_large_for_the_record_is_recalled_by_line_and_by_pattern(tmp_path: Path) -> None:
+def test_an_output_too_large_for_the_record_is_recalled_by_line_and_by_pattern_until_its_file_is_missing(tmp_path: Path) -> None:
     outside = with_spills(Outside(folder(tmp_path), says("Run.", call("bash", command=FLOOD)), says("Done.")), tmp_path)
 
     async def play() -> dict[str, str]:
@@ -85,6 +85,12 @@ def test_an_output_too_large_for_the_record_is_recalled_by_line_and_by_pattern(t
             "end": context.recall(handle, lines=f"{last}-"),
             "start": context.recall(handle, cap=300),
         }
+        (path,) = (tmp_path / "spills").iterdir()
+        assert path.name == spill_of(outside).sha256
+        path.unlink()
+        with pytest.raises(InputError, match="there is no such file"):
+            context.recall(handle)
+        assert context.recall("bash:1", lines="1") == "1"  # nothing else is lost
         await agent.close()
         return told
 
@@ -101,7 +107,6 @@ def test_an_output_too_large_for_the_record_is_recalled_by_line_and_by_pattern(t
     assert told["lines"] == f"{first}\n{first + 1}\n{first + 2}"
     assert told["end"].startswith(f"{last}\n")
     assert "Go on with: recall handle=" in told["start"]
-    assert [path.name for path in (tmp_path / "spills").iterdir()] == [spill.sha256]
 
 
 def test_nothing_stays_beside_the_store_of_outputs_that_the_record_holds(tmp_path: Path) -> None:
@@ -142,22 +147,6 @@ def _flood() -> bytes:
     numbers = [f"{n}\n" for n in range(1, 700_001)]
     numbers[200_000] = "panic: the reactor is dry\n"
     return "".join(numbers).encode()
-
-
-def test_a_missing_or_changed_file_is_said_and_nothing_else_is_lost(tmp_path: Path) -> None:
-    outside = with_spills(Outside(folder(tmp_path), says("Run.", call("bash", command=FLOOD)), says("Done.")), tmp_path)
-
-    async def play() -> Agent:
-        agent = await open_agent(outside)
-        await run(agent, "go")
-        return agent
-
-    agent = asyncio.run(play())
-    spill = spill_of(outside)
-    (tmp_path / "spills" / spill.sha256).unlink()
-    with pytest.raises(Exception, match="there is no such file"):
-        agent.context.recall(spill.handle)
-    assert agent.context.recall("bash:1", lines="1") == "1"
 
 
 def test_a_kill_while_a_command_runs_leaves_what_it_had_said_to_the_session_that_goes_on(tmp_path: Path) -> None:

@@ -140,9 +140,10 @@ class Permissions:
     def verdict(self, approval: Approval | None, episode: Episode | None, *, alone: bool) -> tuple[CallVerdict, Approval | None]:
         """What is to happen with a call, and what to ask about it. `episode` is the one that is open."""
         said = verdict(approval, self.mode, self.grants)
-        if approval is None or approval.act is not CallEffect.EDIT or said is CallVerdict.REFUSE or not _explores(episode):
+        if approval is None or approval.act is not CallEffect.EDIT or said is CallVerdict.REFUSE or episode is None:
             return said, approval
-        assert episode is not None
+        if episode.type is not EpisodeType.EXPL:
+            return said, approval
         asked = replace(
             approval,
             reason=f"{approval.reason}, and the open episode {episode.name!r} only explores",
@@ -167,7 +168,3 @@ class Permissions:
     def answered(self, approval: Approval, answer: ApprovalAnswer) -> None:
         """Remember what the person said."""
         self.grants = self.grants.after(approval, answer)
-
-
-def _explores(episode: Episode | None) -> bool:
-    return episode is not None and episode.type is EpisodeType.EXPL

@@ -239,7 +239,7 @@ def test_what_is_told_on_the_way_reads_well(tmp_path: Path, golden: Callable[[st
     played(made(tmp_path, []), play, (60, 36))
 
 
-def test_letters_and_enter_that_come_at_once_are_taken_in_their_order(tmp_path: Path) -> None:
+def test_what_is_typed_at_once_is_taken_in_its_order_and_brought_back_by_up_and_a_path_is_no_command(tmp_path: Path) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         chat = chat_of(app)
         for letter in "pasted at once":
@@ -248,8 +248,17 @@ def test_letters_and_enter_that_come_at_once_are_taken_in_their_order(tmp_path: 
         await until(pilot, lambda: "heard it" in text_of(app))
         assert "pasted at once" in text_of(app)
         assert not chat.draft.text
+        await said(pilot, app, "/etc/hosts is what?")
+        assert "a file of names" in text_of(app)
+        chat.draft.put("begun")
+        await pilot.press("up")
+        assert chat.draft.text == "/etc/hosts is what?"
+        await pilot.press("up")
+        assert chat.draft.text == "pasted at once"
+        await pilot.press("down", "down")
+        assert chat.draft.text == "begun"
 
-    played(made(tmp_path, [says("heard it")]), play)
+    played(made(tmp_path, [says("heard it"), says("a file of names")]), play)
 
 
 def test_every_answer_is_seen_however_long_the_call_and_the_rest_of_it_can_be_read(tmp_path: Path) -> None:
@@ -270,30 +279,6 @@ def test_every_answer_is_seen_however_long_the_call_and_the_rest_of_it_can_be_re
     played(made(tmp_path, [says("", call("bash", command=command)), says("ok")]), play, (60, 24))
 
 
-def test_up_brings_back_what_was_typed_and_down_what_was_begun(tmp_path: Path) -> None:
-    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
-        chat = chat_of(app)
-        await said(pilot, app, "one")
-        await said(pilot, app, "two")
-        chat.draft.put("begun")
-        await pilot.press("up")
-        assert chat.draft.text == "two"
-        await pilot.press("up")
-        assert chat.draft.text == "one"
-        await pilot.press("down", "down")
-        assert chat.draft.text == "begun"
-
-    played(made(tmp_path, [says("1"), says("2")]), play)
-
-
-def test_a_path_at_the_start_of_a_line_is_no_command(tmp_path: Path) -> None:
-    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
-        await said(pilot, app, "/etc/hosts is what?")
-        assert "a file of names" in text_of(app)
-
-    played(made(tmp_path, [says("a file of names")]), play)
-
-
 def test_a_command_that_tells_opens_a_page_that_escape_closes(tmp_path: Path) -> None:
     told = {"/why": "Window:", "/ledger": "scripted", "/recall parser": "parser.py", "/recall bash:1": "# a parser"}
 
@@ -309,7 +294,9 @@ def test_a_command_that_tells_opens_a_page_that_escape_closes(tmp_path: Path) ->
     played(made(tmp_path, TASK, mode=Mode.ALL), play, (100, 40))
 
 
-def test_a_budget_and_a_policy_are_changed_within_the_session(tmp_path: Path) -> None:
+def test_a_budget_and_a_policy_are_changed_within_the_session_and_a_fork_goes_on_while_its_source_stays(tmp_path: Path) -> None:
+    store = MemoryStore()
+
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         chat = chat_of(app)
         await said(pilot, app, "one")
@@ -324,26 +311,15 @@ def test_a_budget_and_a_policy_are_changed_within_the_session(tmp_path: Path) ->
         assert chat.agent.context.session.setup.budget.target == 9_000
         await said(pilot, app, "two")
         assert "still here" in text_of(app)
-
-    played(made(tmp_path, [says("1"), says("still here")]), play)
-
-
-def test_a_fork_goes_on_while_its_source_stays(tmp_path: Path) -> None:
-    store = MemoryStore()
-
-    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
-        chat = chat_of(app)
-        await said(pilot, app, "one")
-        assert chat.agent is not None
         source, length = chat.agent.id, len(chat.agent.context.session.index)
         await said(pilot, app, "/fork")
         await until(pilot, lambda: chat.agent is not None and chat.agent.id != source)
-        await said(pilot, app, "two")
+        await said(pilot, app, "three")
         assert store.conversation(source).length == length
         assert chat.agent is not None
         assert store.conversation(chat.agent.id).length > length
 
-    played(made(tmp_path, [says("1"), says("2"), says("3")], store=store), play)
+    played(made(tmp_path, [says("1"), says("still here"), says("3")], store=store), play)
 
 
 def test_an_export_holds_everything_and_overwrites_nothing(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def spoken(app: TenureApp, *texts: str) -> None:
     """Say these things in the app's session, without its screen."""
 
     async def run() -> None:
-        agent = await Agent.open(app._settings, app._world)
+        agent = await Agent.open(app.settings, app.world)
         for text in texts:
             async for _ in agent.run(text):
                 pass

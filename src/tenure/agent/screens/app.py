@@ -52,9 +52,12 @@ class TenureApp(ThemedApp):
         task: str = "",
         loaded: Callable[[], object] = lambda: None,
     ) -> None:
-        """`task` is what the person said already, on the command line; `loaded` is called once all that will be needed is there."""
+        """`task` is what the person said already, on the command line; `loaded` is called once all that will be needed is there.
+
+        `settings` are those of the session at hand, and before one is open of the first.
+        """
         super().__init__(theme)
-        self._settings, self._world, self._first_task, self._loaded = settings, world or World(), task, loaded
+        self.settings, self.world, self._first_task, self._loaded = settings, world or World(), task, loaded
         self._agent: Agent | None = None
 
     async def on_mount(self) -> None:
@@ -64,7 +67,7 @@ class TenureApp(ThemedApp):
 
     @work(exclusive=True, group="opening")
     async def _begin(self) -> None:
-        settings = self._settings
+        settings = self.settings
         if not (settings.model or settings.newest or settings.resume):
             model = await self._pick_model()
             if not model:
@@ -82,12 +85,12 @@ class TenureApp(ThemedApp):
         from tenure.agent.session import Agent
 
         try:
-            agent = await Agent.open(settings, self._world)
+            agent = await Agent.open(settings, self.world)
         except TenureError as error:
             self._chat.tell(str(error), "error")
             return False
         before, self._agent = self._agent, agent
-        self._settings = settings
+        self.settings = settings
         await self._chat.hold(agent)
         if before is not None:
             await before.close()
@@ -104,9 +107,9 @@ class TenureApp(ThemedApp):
         from tenure.agent.access import available
         from tenure.agent.screens.pickers import model_picker, recent_models
 
-        world, store = self._world, self._agent.context.store if self._agent is not None else self._world.store
+        world, store = self.world, self._agent.context.store if self._agent is not None else self.world.store
         found, recent = await asyncio.gather(
-            available(world.environment, world.home, world.local), asyncio.to_thread(recent_models, self._settings, world, store)
+            available(world.environment, world.home, world.local), asyncio.to_thread(recent_models, self.settings, world, store)
         )
         return await self.push_screen_wait(model_picker(found, recent))
 
@@ -117,21 +120,6 @@ class TenureApp(ThemedApp):
         if self._agent is not None:
             await self._agent.warm()
         self._loaded()
-
-    @property
-    def first_model(self) -> str:
-        """The model that was asked for; empty where that of a stored session, or none, was."""
-        return self._settings.model
-
-    @property
-    def first_folder(self) -> Path:
-        """Where it begins."""
-        return self._settings.folder
-
-    @property
-    def home(self) -> Path:
-        """The person's home folder."""
-        return self._world.home
 
     @work(exclusive=True, group="opening")
     async def search_history(self, draft: "DraftInput") -> None:
@@ -172,7 +160,7 @@ class TenureApp(ThemedApp):
     def _as_now(self) -> Settings:
         """The settings with the model that is talked with now, where it is."""
         choice = self._open_agent.choice
-        return replace(self._settings, model=choice.spec, base_url=choice.base_url)
+        return replace(self.settings, model=choice.spec, base_url=choice.base_url)
 
     async def _do_context(self, _: str) -> None:
         from tenure.agent.screens.build import build
@@ -183,7 +171,7 @@ class TenureApp(ThemedApp):
 
         agent = self._open_agent
         store, dialect = agent.context.store, agent.choice.api
-        count, system = self._world.tokens or o200k(), agent.admitted.system
+        count, system = self.world.tokens or o200k(), agent.admitted.system
         builder = partial(build, store=store, folder=agent.folder, count=count, system=system, dialect=dialect)
         title = title_of(store, store.conversation(agent.id))
         history = partial(of_context, agent.context, title=title, model=agent.choice.name)
@@ -343,14 +331,14 @@ class TenureApp(ThemedApp):
         if not model:
             return
         if self._agent is None:
-            await self._open(replace(self._settings, model=model))
+            await self._open(replace(self.settings, model=model))
             return
         try:
             await self._agent.use(model)
         except TenureError as error:
             self._chat.tell(str(error), "error")
             return
-        self._settings = self._as_now
+        self.settings = self._as_now
         self._chat.tell(f"{model} goes on from here; its provider has none of this cached")
 
     @work(exclusive=True, group="opening")
@@ -373,7 +361,7 @@ class TenureApp(ThemedApp):
 
         is_known = Terms.stored(agent.context.store.conversation(session).terms).base_url
         model = "" if is_known else await self._pick_model()
-        return replace(self._settings.as_held(), resume=session, newest=False, model=model)
+        return replace(self.settings.as_held(), resume=session, newest=False, model=model)
 
     def _do_mode(self, rest: str) -> None:
         agent = self._open_agent

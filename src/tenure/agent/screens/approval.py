@@ -1,5 +1,6 @@
 """A call that waits for a person's word."""
 
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from textual import on
@@ -48,12 +49,13 @@ class ApprovalPrompt(Vertical):
         Binding("w", "words", "No, and why", show=False),
     ]
 
+    @dataclass
     class Answered(Message):
         """The person's word."""
 
-        def __init__(self, call: str, answer: ApprovalAnswer, words: str = "") -> None:
-            super().__init__()
-            self.call, self.answer, self.words = call, answer, words
+        call: str
+        answer: ApprovalAnswer
+        words: str = ""
 
     def __init__(self) -> None:
         super().__init__(id="question")

@@ -106,7 +106,7 @@ class Chat(Screen[None]):
         for piece in earlier(agent.context):
             self.transcript.add(piece)
         if not len(agent.context.session.index):
-            self.tell(f"{agent.model} in {clean.path(agent.folder, self._own.home)}\n/help says what there is.")
+            self.tell(f"{agent.model} in {clean.path(agent.folder, self._own.world.home)}\n/help says what there is.")
         self.draft.remember(typed(agent.context))
         self._show_status()
         self.call_later(agent.warm)
@@ -247,7 +247,7 @@ class Chat(Screen[None]):
             inner, folder = inner.of, inner.folder
         match inner:
             case ApprovalAsked():
-                question.ask(inner, by=f"sub-agent in {clean.path(Path(folder), self._own.home)}" if folder else "")
+                question.ask(inner, by=f"sub-agent in {clean.path(Path(folder), self._own.world.home)}" if folder else "")
             case ApprovalGiven(call=call):
                 self._settle(call)
             case Gauged() if inner is event:
@@ -329,7 +329,7 @@ class Chat(Screen[None]):
         if not self.is_attached:
             return
         if agent is None:
-            self.query_one("#status", Static).update(opening(self._own.first_model, self._own.first_folder))
+            self.query_one("#status", Static).update(opening(self._own.settings.model, self._own.settings.folder))
             return
         plan = agent.context.session.waiting
         gauge, episode, cost = agent.gauge, agent.episode, self._gauged or agent.ledger.total

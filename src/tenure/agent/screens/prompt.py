@@ -1,6 +1,7 @@
 """Where a person types: several lines, a history, slash commands completed."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Final
 
@@ -30,26 +31,23 @@ _KEYS: Final[Mapping[str, str]] = {
 class DraftInput(TextArea):
     """The text that is being typed."""
 
+    @dataclass
     class Submitted(Message):
         """The text is to be sent."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
+    @dataclass
     class Wanted(Message):
         """Something of the list of completions: another one (`by`), or to take it."""
 
-        def __init__(self, by: int) -> None:
-            super().__init__()
-            self.by = by
+        by: int
 
+    @dataclass
     class Pasted(Message):
         """One line was pasted, which may stand for an image."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
     def __init__(self) -> None:
         super().__init__(
