@@ -14,8 +14,8 @@ from tenure.lab.evidence.corpus import Corpus
 from tenure.lab.evidence.measure import CorpusEvents
 from tenure.lab.evidence.pages import events_of, sections
 from tenure.lab.loading import source
-from tenure.lab.replay import SessionSource
 from tenure.lab.report.template import asking
+from tenure.lab.source import SessionSource
 from tenure.lab.validation import compare, places
 from tenure.logs.reader import SubAgent
 

@@ -8,7 +8,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.record.entry import Draft
 from tenure.lab.audit.audit import AuditRequest, audit
 from tenure.lab.audit.report import Audit, AuditOutput
-from tenure.lab.replay import SessionSource
+from tenure.lab.source import SessionSource
 from tenure.logs.reader import Event
 from tenure.testing.builders import by_words, call, human, reply, result
 

@@ -15,11 +15,10 @@ from tenure.cli.audit_screen import brief, corpus, screen
 from tenure.cli.main import main
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer, o200k
-from tenure.lab.audit.audit import Auditor, AuditRequest, budget_line
-from tenure.lab.audit.kept import MOST
-from tenure.lab.audit.report import COMMITS, HARMS, OBJECTS, POINTS, REREADS, ROWS, Audit
-from tenure.lab.audit.rereads import LEAST
-from tenure.lab.audit.tables import Totals
+from tenure.lab.audit.audit import MOST, Auditor, AuditRequest
+from tenure.lab.audit.recorded import LEAST
+from tenure.lab.audit.report import COMMITS, HARMS, OBJECTS, POINTS, REREADS, ROWS, Audit, total
+from tenure.lab.events import BudgetLine
 
 ASKED = AuditRequest(
     policies=("cwl", "tiered", "oldest-turn", "clear-tool-uses"), budget=Budget(ceiling=4_000, floor=2_000), model="gpt-5"
@@ -47,10 +46,8 @@ def test_the_screen_of_a_session_reads_well(width: int, tmp_path: Path, golden: 
 
 @pytest.mark.parametrize("width", [80, 160])
 def test_the_screen_of_several_sessions_reads_well(width: int, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
-    audits, totals = reports(tmp_path, 1, 4, 6), Totals()
-    for each in audits:
-        totals.take(each)
-    shown = corpus([brief(each) for each in audits], totals.total(), budget_line(ASKED.budget), width)
+    audits = reports(tmp_path, 1, 4, 6)
+    shown = corpus([brief(each) for each in audits], total(audits), BudgetLine.of(ASKED.budget), width)
     golden(f"audit-sessions-{width}.txt", drawn(width, shown))
 
 

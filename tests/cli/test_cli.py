@@ -18,7 +18,8 @@ from tenure.engine.policies.cwl import Cwl
 from tenure.engine.record.entry import Usage
 from tenure.errors import InputError
 from tenure.lab.loading import load, source
-from tenure.lab.replay import Options, SessionSource
+from tenure.lab.replay import Options
+from tenure.lab.source import SessionSource
 from tenure.logs.reader import Event, Rewritten, Skipped, SubAgent
 from tenure.testing.builders import call, human, reply, result
 

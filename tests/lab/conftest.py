@@ -6,7 +6,7 @@ import pytest
 
 from tenure.cli.demo_play import play, set_up
 from tenure.lab.loading import source
-from tenure.lab.replay import SessionSource
+from tenure.lab.source import SessionSource
 
 
 @pytest.fixture(scope="session")

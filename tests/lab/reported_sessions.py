@@ -9,7 +9,8 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.entry import Draft, Usage
 from tenure.lab.events import CallLine
-from tenure.lab.replay import Options, SessionSource, replay
+from tenure.lab.replay import Options, replay
+from tenure.lab.source import SessionSource
 from tenure.logs.reader import Event, Rewritten
 from tenure.testing.builders import call, human, reply, result
 

@@ -39,7 +39,8 @@ from tenure.lab.events import (
     Verdict,
 )
 from tenure.lab.recorded import FIRST
-from tenure.lab.replay import Options, SessionSource, replay
+from tenure.lab.replay import Options, replay
+from tenure.lab.source import SessionSource
 
 # Prices of which every kind shows: a bill of 1,002,003,004 has 1 token of output, 2 written, 3 read and 4 uncached.
 PRICES = PricesLine(uncached=1.0, read=1e3, write=1e6, output=1e9, ttl_s=300, min_cache=100)

@@ -12,7 +12,8 @@ from tenure.engine.meter.price import prices_for
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.entry import Draft, Usage
 from tenure.lab.events import CallLine, Line, ReplayLine
-from tenure.lab.replay import Options, SessionSource, replay
+from tenure.lab.replay import Options, replay
+from tenure.lab.source import SessionSource
 from tenure.logs.detect import read
 from tenure.logs.reader import Event, Rewritten
 from tenure.testing.builders import call, human, reply, result

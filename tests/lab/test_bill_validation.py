@@ -11,7 +11,7 @@ from tenure.lab.events import Amounts, Billed, Caching, Compared
 from tenure.lab.evidence.corpus import Corpus
 from tenure.lab.evidence.measure import CorpusEvents
 from tenure.lab.evidence.pages import events_of
-from tenure.lab.replay import SessionSource
+from tenure.lab.source import SessionSource
 from tenure.lab.validation import CAUSES, ComparedCall, compare, places
 
 

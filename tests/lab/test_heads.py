@@ -18,7 +18,8 @@ from tenure.lab.audit.audit import AuditRequest, audit
 from tenure.lab.audit.report import Audit, AuditLine, RunLine
 from tenure.lab.events import CallLine, HeadTokens, ReplayLine
 from tenure.lab.recorded import PromptReport, head_of
-from tenure.lab.replay import Options, SessionSource, replay
+from tenure.lab.replay import Options, replay
+from tenure.lab.source import SessionSource
 
 VAST = Budget(window=10_000_000)
 

@@ -16,7 +16,8 @@ from tenure.errors import InputError
 from tenure.lab.events import CallLine, EntryLine, ReplayLine, SummaryLine
 from tenure.lab.loading import load, source
 from tenure.lab.marks import marked, marks_in
-from tenure.lab.replay import Options, SessionSource, replay
+from tenure.lab.replay import Options, replay
+from tenure.lab.source import SessionSource
 from tenure.logs.reader import Event, Rewritten
 
 START = {"action": "start", "name": "look", "type": "expl"}

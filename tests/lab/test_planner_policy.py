@@ -9,7 +9,7 @@ from tenure.errors import Failure, ModelError
 from tenure.lab.cuts import cuts, grounds
 from tenure.lab.judges.cases import cases
 from tenure.lab.planner import SELFGC, PlannerPolicy, RecordedPlans
-from tenure.lab.replay import SessionSource
+from tenure.lab.source import SessionSource
 from tenure.lab.stand_ins import PLANNER
 from tenure.logs.reader import Event
 from tenure.models.model import TextModel

@@ -11,7 +11,8 @@ from tenure.engine.view.edit import Drop, Replace
 from tenure.lab.events import CallLine, CommitLine, SkippedLine
 from tenure.lab.loading import Loaded, load
 from tenure.lab.recorded import CLEARED
-from tenure.lab.replay import Options, SessionSource, replay
+from tenure.lab.replay import Options, replay
+from tenure.lab.source import SessionSource
 from tenure.logs.reader import Event, Rewritten, SubAgent
 from tenure.testing.builders import call, human, reply, result
 

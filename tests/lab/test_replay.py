@@ -14,7 +14,8 @@ from tenure.engine.policies.policy import Policy
 from tenure.engine.record.recall import raw
 from tenure.lab.events import CallLine, CommitLine, SummaryLine
 from tenure.lab.loading import load, source
-from tenure.lab.replay import Options, SessionSource, replay
+from tenure.lab.replay import Options, replay
+from tenure.lab.source import SessionSource
 from tenure.logs.reader import Event, Rewritten
 from tenure.testing.builders import call, human, reply, result
 

@@ -13,7 +13,8 @@ from tenure.engine.view.action import Shorten
 from tenure.engine.view.guard import Hold
 from tenure.errors import InputError
 from tenure.lab.events import CallLine
-from tenure.lab.replay import Options, SessionSource, replay
+from tenure.lab.replay import Options, replay
+from tenure.lab.source import SessionSource
 from tenure.lab.why.account import ObjectAccount
 from tenure.lab.why.explain import explain
 from tenure.lab.why.past import Past, kept, moment, replayed

@@ -19,7 +19,8 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import POLICIES
 from tenure.errors import InputError
 from tenure.lab.loading import load
-from tenure.lab.replay import Options, SessionSource, replay
+from tenure.lab.replay import Options, replay
+from tenure.lab.source import SessionSource
 from tenure.logs.detect import READERS, read
 from tenure.logs.reader import Event, HasAgents
 

@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 import typer
 from msgspec import Struct, field
+from msgspec.structs import replace
 from rich.console import Console
 
 from tenure.cli import words
@@ -31,11 +32,9 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES, UNBOUNDED, policy_named
 from tenure.engine.record.visible import json_of
 from tenure.errors import InputError
-from tenure.lab.audit.audit import Auditor, AuditRequest, budget_line
-from tenure.lab.audit.kept import AuditCache
-from tenure.lab.audit.report import Audit, AuditLine, AuditOutput, RunLine, Total, UnreadSession
-from tenure.lab.audit.tables import Totals
-from tenure.lab.events import CallLine, spelled
+from tenure.lab.audit.audit import AuditCache, Auditor, AuditRequest
+from tenure.lab.audit.report import Audit, AuditLine, AuditOutput, RunLine, Total, UnreadSession, together, total_of
+from tenure.lab.events import BudgetLine, CallLine, spelled
 from tenure.lab.marks import marks_in
 from tenure.logs.places.files import STDIN, open_session
 from tenure.logs.places.first_sight import glimpse
@@ -116,7 +115,7 @@ def audit(
     if len(done.audits) == 1 and done.total.sessions == 1:
         console.print(screen(done.audits[0], console.width))
     elif done.rows:
-        console.print(corpus(done.rows, done.total, budget_line(asked.budget), console.width))
+        console.print(corpus(done.rows, done.total, BudgetLine.of(asked.budget), console.width))
     if picked.passed_over:
         verb = "holds" if picked.passed_over == 1 else "hold"
         console.print(f"{words.several(picked.passed_over, 'file')} below the folders {verb} no session", style="dim")
@@ -146,7 +145,7 @@ def _all(
     picked: "PickedSessions", auditor: Auditor, kept: AuditCache | None, runs: int, errors: Console, *, whole: bool
 ) -> AuditedSessions:
     """Audit them; of an interruption it is said what is kept."""
-    totals, unread = Totals(), list(picked.unread)
+    total, unread = Total(), list(picked.unread)
     rows: list[AuditRow] = []
     audits: list[Audit] = []
     try:
@@ -156,7 +155,7 @@ def _all(
                 if isinstance(outcome, UnreadSession):
                     unread.append(outcome)
                     continue
-                totals.take(outcome)
+                total = together(total, total_of(outcome))
                 rows.append(brief(outcome))
                 audits += [outcome] if whole else []
     except KeyboardInterrupt:
@@ -168,7 +167,7 @@ def _all(
             kept.prune()
             for path in kept.damaged:
                 errors.print(f"{words.plain(str(path))} was damaged, and its session is audited again", style="yellow")
-    return AuditedSessions(rows=rows, audits=audits, total=totals.total(unread))
+    return AuditedSessions(rows=rows, audits=audits, total=replace(total, unread=tuple(unread)))
 
 
 class _AuditProgress(ProgressLine):

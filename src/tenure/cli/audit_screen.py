@@ -13,8 +13,18 @@ from rich.text import Text
 
 from tenure.cli import words
 from tenure.engine.policies import UNBOUNDED
-from tenure.lab.audit.report import Audit, PolicyTotal, SessionFacts, Total, UnreadSession, Wasted, WindowRow, WindowTable
-from tenure.lab.audit.tables import Totals, one_row
+from tenure.lab.audit.report import (
+    Audit,
+    PolicyTotal,
+    SessionFacts,
+    Total,
+    UnreadSession,
+    Wasted,
+    WindowRow,
+    WindowTable,
+    sum_of,
+    total_of,
+)
 from tenure.lab.events import BudgetLine, HeadTokens
 
 LABEL: Final = 10  # columns of what a line is about, with the gap
@@ -70,11 +80,9 @@ def screen(audit: Audit, width: int) -> Group:
     facts.add_row("needless", _needless(window.wasted, assumed=assumed))
     if session.skipped:
         facts.add_row("left out", _left_out(session))
-    totals = Totals()
-    totals.take(audit)
     budget = next((run.budget for run in audit.runs if run.policy != UNBOUNDED), audit.runs[0].budget)
     broken = [f"{run.policy}: {run.violations[0]}" for run in audit.runs if run.violations]
-    policies = _policies(totals.total().runs, budget, width, broken, assumed=assumed)
+    policies = _policies(total_of(audit).runs, budget, width, broken, assumed=assumed)
     return Group(*_titles(audit), "", _where(window.by_kind, assumed=assumed), facts, "", *policies)
 
 
@@ -189,7 +197,7 @@ def _where(table: WindowTable, *, assumed: bool) -> Grid:
     shown = every if len(every) == KINDS + 1 else every[:KINDS]
     named = [(words.plain(row.label or row.name), row) for row in shown]
     if rest := every[len(shown) :]:
-        named.append((f"{len(rest)} other kinds", one_row("", rest)))
+        named.append((f"{len(rest)} other kinds", sum_of(rest, name="")))
     for name, row in named:
         cost = words.money(row.usd, assumed=assumed)
         grid.add_row(name, words.short(row.tokens), words.short(row.paid), cost, words.share(row.share))

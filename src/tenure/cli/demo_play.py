@@ -37,7 +37,8 @@ from tenure.engine.policies import DEFAULT, policy_named
 from tenure.engine.policies.cwl import Cwl
 from tenure.errors import InputError
 from tenure.lab.loading import load, source
-from tenure.lab.replay import Options, SessionSource
+from tenure.lab.replay import Options
+from tenure.lab.source import SessionSource
 from tenure.logs.places.here import here
 from tenure.logs.places.known_places import usual_places
 from tenure.logs.places.tenure_store import sessions

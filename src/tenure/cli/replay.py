@@ -44,7 +44,8 @@ from tenure.lab.bill import Watched, accounted
 from tenure.lab.events import CallLine, CommitLine, PlanLine, ReplayLine, SkippedLine, SummaryLine, UnmetLine
 from tenure.lab.loading import source
 from tenure.lab.marks import marks_in
-from tenure.lab.replay import Options, SessionSource
+from tenure.lab.replay import Options
+from tenure.lab.source import SessionSource
 
 COMMITS_SHOWN: Final = 12
 WHY_CHARS: Final = 120

@@ -5,18 +5,16 @@ Self-GC paper, "Cut-point replay"; DESIGN.md, Evaluation. No model is asked. Res
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from tenure.apis.rules import rules_for
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.fit import Rehearsal
-from tenure.engine.lifecycle.session import Session, Setup
-from tenure.engine.meter.tokens import Tokenizer, weigh
+from tenure.engine.lifecycle.session import Session
+from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Entry, Role
 from tenure.engine.view.edit import Edit
@@ -27,8 +25,9 @@ from tenure.lab.harm.watch import Uses, after_cut, edits_after_cut, uses_of
 from tenure.lab.loading import Loaded, load
 from tenure.lab.oracles import oracle_edits
 from tenure.lab.protocols.runs import Tally
-from tenure.lab.replay import Options, SessionSource
+from tenure.lab.replay import Options
 from tenure.lab.replay import replay as replayed
+from tenure.lab.source import SessionSource, session_for
 
 POINTS: Final = 5  # cuts of a session, evenly spread over its calls
 PRUNE: Final = 0.45  # of the view's tokens
@@ -55,11 +54,9 @@ def grounds(one: SessionSource, tokenizer: Tokenizer, *, points: int = POINTS) -
     at = places(loaded.entries, points)
     if not at:
         return
-    rules = rules_for("", next(iter(loaded.models), ""), "")
-    weigher = partial(weigh, tokenizer=tokenizer, media=rules.media)
     uses = uses_of(of_line(line) for line in replayed([one], _whole(), tokenizer) if isinstance(line, EntryLine))
-    setup = Setup(budget=Budget(window=10**9), rules=rules, policy=None, tenant=one.tenant())
-    session = Session(setup, weigh=weigher, count=tokenizer, read=loaded.entries.__getitem__)
+    whole, model = Budget(window=10**9), next(iter(loaded.models), "")
+    session = session_for(model, tokenizer, budget=whole, tenant=one.tenant(), read=loaded.entries.__getitem__)
     calls = 0
     for entry in loaded.entries:
         if entry.n in at and session.view.tokens >= LEAST_TOKENS:
@@ -134,7 +131,6 @@ def _judged(ground: Ground, name: str, prune: float, edits: Sequence[Edit], befo
     tally = Tally()
     for found in (*after_cut(ground.uses, session.length, (), edits), *edits_after_cut(ground.uses, session.length, (), edits)):
         tally.take(found)
-    misses = tally.misses
     return CutLine(
         source=spelled(ground.path),
         policy=name,
@@ -144,14 +140,7 @@ def _judged(ground: Ground, name: str, prune: float, edits: Sequence[Edit], befo
         tokens=before,
         target=prune,
         pruned=1 - after.tokens / before,
-        visible=misses.visible,
-        routed=misses.routed,
-        lost=misses.lost,
-        listed=misses.listed,
-        calls=misses.calls,
-        objects=misses.objects,
-        edits=misses.edits,
-        broken_edits=misses.broken_edits,
+        **asdict(tally.misses),
         idle=not edits,
     )
 

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from msgspec import UNSET, Struct, UnsetType
 
+from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.view.edit import Edit, LoggedAction, Moment, Price
 
 VERSION = 1
@@ -20,6 +21,11 @@ At = tuple[int, int]  # entry, block
 def spelled(path: str) -> str:
     """A path as JSON can hold it: bytes that are no UTF-8 are spelled out."""
     return path.encode("utf-8", "backslashreplace").decode()
+
+
+def fields_in(value: object, kind: type[Struct], **more: object) -> dict[str, Any]:
+    """The fields of a value that a struct of another kind has too, by name; and `more`, which go before them."""
+    return {name: getattr(value, name) for name in kind.__struct_fields__ if hasattr(value, name)} | more
 
 
 class Sum(Struct, frozen=True):
@@ -44,6 +50,11 @@ class BudgetLine(Struct, frozen=True, kw_only=True):
     ceiling: int | None
     floor: int | None
     window: int
+
+    @classmethod
+    def of(cls, budget: Budget) -> Self:
+        """A budget as lines have it."""
+        return cls(target=budget.target, ceiling=budget.ceiling, floor=budget.floor_of(budget.limit), window=budget.window)
 
 
 class PricesLine(Struct, frozen=True, kw_only=True):

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from msgspec import Struct
 
-from tenure.apis.rules import rules_for
 from tenure.engine.lifecycle.accounts import Accounts, reopen
 from tenure.engine.lifecycle.budget import USUAL, Budget
-from tenure.engine.lifecycle.session import Session, Setup
+from tenure.engine.lifecycle.session import Session
 from tenure.engine.meter.ledger import Ledger
-from tenure.engine.meter.tokens import Tokenizer, weigh
+from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.entry import Draft, Entry
 from tenure.engine.record.index import Index
 from tenure.engine.record.recall import Original
 from tenure.errors import Damaged, InputError, StoreError
 from tenure.lab.recorded import Recorded, ReportedUsage
-from tenure.lab.replay import DEFAULT_MODEL, Reading, SessionSource
+from tenure.lab.source import DEFAULT_MODEL, Reading, SessionSource, session_for
 from tenure.logs.detect import HEAD, read
 from tenure.logs.places import stores
 from tenure.logs.places.files import STDIN, open_session
@@ -158,7 +157,7 @@ def load(sources: Iterable[SessionSource], tokenizer: Tokenizer) -> Loaded:
             match event:
                 case Draft():
                     models |= {event.model: None} if event.model else {}
-                    session = session or _session(named, tokenizer, tenant=reading.source.tenant())
+                    session = session or session_for(named, tokenizer, tenant=reading.source.tenant())
                     recorded = recorded or Recorded(session.index, tokenizer)
                     recorded.learn(event.usage)
                     for entry in session.append(event).entries:
@@ -192,22 +191,14 @@ def kept_ledger(address: str, tokenizer: Tokenizer) -> Ledger | None:
     if found is None:
         return None
     with own_store(*found) as (store, held):
-        session = _session(held.model, tokenizer, Budget.stored(held.budget, otherwise=USUAL), held.tenant)
+        budget = Budget.stored(held.budget, otherwise=USUAL)
+        session = session_for(held.model, tokenizer, budget=budget, tenant=held.tenant)
         accounts = Accounts(session, model=held.model)
         reports = {each.n: each.spent for each in store.usages(held.id)}
         commits, helped = store.commits(held.id), store.asides(held.id)
         with damage_in(store, held.id):
             reopen(session, accounts, store.entries(held.id), commits, reports, helped, forked_at=held.forked_at)
         return accounts.ledger
-
-
-def _session(model: str, tokenizer: Tokenizer, budget: Budget | None = None, tenant: str = "") -> Session:
-    rules = rules_for("", model, "")
-    return Session(
-        Setup(budget=budget or Budget(), rules=rules, policy=None, tenant=tenant),
-        weigh=lambda blocks: weigh(blocks, tokenizer, rules.media),
-        count=tokenizer,
-    )
 
 
 def _events(chunks: Callable[[], Iterator[bytes]], path: str, agent: str) -> Callable[[], tuple[str, Iterator[Event]]]:

@@ -24,7 +24,7 @@ from tenure.engine.record.entry import NEUTRAL, Block, Draft, Role, ToolCall, To
 from tenure.engine.record.episodes import EpisodeGraph
 from tenure.engine.record.tools import DELIMITER
 from tenure.errors import InputError
-from tenure.lab.replay import SessionSource
+from tenure.lab.source import SessionSource
 from tenure.logs.reader import Event, Rewritten
 
 SUFFIX: Final = ".jsonl"
@@ -123,12 +123,7 @@ def marked(session: SessionSource, marks: Sequence[Mark], count: Tokenizer) -> S
 
     Reading it raises InputError when a mark is for a call that is not there, or for another entry.
     """
-
-    def events() -> tuple[str, Iterator[Event]]:
-        name, found = session.events()
-        return name, _marked(found, marks, count)
-
-    return replace(session, events=events, is_marked=True)
+    return replace(session.changed(lambda events: _marked(events, marks, count)), is_marked=True)
 
 
 def _marked(events: Iterator[Event], marks: Sequence[Mark], count: Tokenizer) -> Iterator[Event]:

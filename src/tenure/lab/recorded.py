@@ -14,16 +14,14 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenure.apis.rules import rules_for
-from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.ratio import ASSUMED, SMALLEST, Ratio, is_credible
-from tenure.engine.meter.tokens import FRAMING, Tokenizer, weigh
+from tenure.engine.meter.tokens import FRAMING, Tokenizer
 from tenure.engine.record.entry import Draft, Entry, ToolResult, Usage
 from tenure.engine.record.index import Index
 from tenure.engine.view.edit import Drop, Edit, Remove, Replace
 from tenure.engine.view.project import Projection
 from tenure.lab.events import HeadTokens
+from tenure.lab.source import session_for
 from tenure.logs.reader import Event, Rewritten
 
 CLEARED: Final = "[Old tool result content cleared]"  # what Claude Code and OpenCode leave in place of a result
@@ -146,9 +144,7 @@ class Recorded:
 
 def reports_of(events: Iterable[Event], model: str, tokenizer: Tokenizer) -> list[PromptReport]:
     """The prompts that a session reports, beside its window as the log has it."""
-    rules = rules_for("", model, "")
-    setup = Setup(budget=Budget(), rules=rules, policy=None)
-    session = Session(setup, weigh=lambda blocks: weigh(blocks, tokenizer, rules.media), count=tokenizer)
+    session = session_for(model, tokenizer)
     recorded = Recorded(session.index, tokenizer)
     for event in events:
         match event:

@@ -6,11 +6,11 @@ written.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from hashlib import sha256
 from itertools import chain
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from msgspec import UNSET, Struct, UnsetType, convert, structs
 from msgspec.json import encode
@@ -41,28 +41,16 @@ from tenure.engine.view.laws import never_larger, protection, structural, touche
 from tenure.engine.view.project import View, shared_prefix
 from tenure.engine.view.rules import Rules
 from tenure.lab import events as line_of
-from tenure.lab.events import HeadTokens, Line
+from tenure.lab.events import HeadTokens, Line, fields_in
 from tenure.lab.helping import Helped, Helping
 from tenure.lab.kinds import kind_name
 from tenure.lab.recorded import Recorded, learned_head
+from tenure.lab.source import DEFAULT_MODEL, Reading, SessionSource
 from tenure.logs.pi_weights import weigh_like_pi
 from tenure.logs.reader import Event, Rewritten, Skipped, SubAgent
 
 if TYPE_CHECKING:  # wanted only by those who hand in a model
     from tenure.models.question import Model
-
-_PEEK: Final = 64  # messages looked ahead for the model's name, and for how long its requests were to be cached
-DEFAULT_MODEL: Final = "claude-sonnet-4-5"  # where a log names none
-
-
-class SessionSource(Struct, frozen=True):
-    """A session: its name, and how to read it, as often as asked. `events` gives the format's name and what a reader yields."""
-
-    path: str
-    events: Callable[[], tuple[str, Iterator[Event]]]
-    sha256: Callable[[], str] = lambda: ""  # of the unpacked bytes
-    tenant: Callable[[], str] = lambda: ""  # whose record it is, with which its chain of hashes begins
-    is_marked: bool = False  # its agent is offered `delimiter` beside its own tools
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -110,28 +98,6 @@ def replay(sources: Iterable[SessionSource], options: Options, tokenizer: Tokeni
 def beside(agent: SubAgent) -> str:
     """Why a sub-agent's messages are not in the conversation, and how to get at them."""
     return f"sub-agent {agent.id!r}: {agent.messages} messages, a conversation of its own (replay SESSION#{agent.id})"
-
-
-class Reading:
-    """One source as it is read: peeked at for its model, and how long its prompts were to be cached."""
-
-    def __init__(self, source: SessionSource, number: int = 0) -> None:
-        self.source, self.number = source, number
-        self.format, events = source.events()
-        peeked: list[Event] = []
-        self.model = self.cache_life = ""
-        for event in events:
-            peeked.append(event)
-            if isinstance(event, Draft):
-                self.model, self.cache_life = self.model or event.model, self.cache_life or event.cache_life
-            if (self.model and self.cache_life) or len(peeked) >= _PEEK:
-                break
-        self.events = chain(peeked, events)
-
-    @property
-    def file(self) -> line_of.SourceFile:
-        """As the replay's header names it."""
-        return line_of.SourceFile(path=line_of.spelled(self.source.path), format=self.format, sha256=self.source.sha256())
 
 
 def _head(readings: list[Reading], options: Options, model: str, tokenizer: Tokenizer) -> HeadTokens:
@@ -224,7 +190,7 @@ class _ReplayRun:
 
     def header(self, sources: tuple[line_of.SourceFile, ...], *, model_known: bool) -> line_of.ReplayLine:
         """The first line."""
-        options, budget = self.options, self.options.budget
+        options = self.options
         helpers = {
             role: str(getattr(model, "name", "") or "a function")
             for role, model in (("planner", options.planner), ("summariser", options.summariser))
@@ -237,9 +203,7 @@ class _ReplayRun:
             settings={"faithful": options.faithful, **helpers} | options.settings | _settings(options.policy) | life,
             model=self.model,
             model_known=model_known,
-            budget=line_of.BudgetLine(
-                target=budget.target, ceiling=budget.ceiling, floor=budget.floor_of(budget.limit), window=budget.window
-            ),
+            budget=line_of.BudgetLine.of(self.options.budget),
             tokenizer="utf16/4" if self.options.like_pi else "o200k_base",
             framing={"entry": 0 if self.options.like_pi else FRAMING},
             prices=convert(self.prices, line_of.PricesLine, from_attributes=True),
@@ -428,21 +392,8 @@ class _ReplayRun:
         sent.unbroken = min(sent.unbroken, self.head.tokens + shared_prefix(before, after, self.session.index))
 
     def _committed(self, commit: Commit) -> line_of.CommitLine:
-        return line_of.CommitLine(
-            commit=commit.n,
-            before_call=self._calls,
-            entries=commit.entries,
-            policy=commit.policy,
-            forced=commit.forced,
-            reason=commit.reason,
-            moment=commit.moment,
-            price=commit.price,
-            tokens_before=commit.tokens_before,
-            tokens_after=commit.tokens_after,
-            ratio=commit.ratio,
-            actions=commit.actions,
-            edits=edits_v2_to_v1(commit.edits),
-        )
+        edits = edits_v2_to_v1(commit.edits)
+        return line_of.CommitLine(**fields_in(commit, line_of.CommitLine, commit=commit.n, before_call=self._calls, edits=edits))
 
     def _protect(self) -> Iterator[Line]:
         """What is protected besides human text, as changes since it was last said. One pass over the view."""
@@ -484,10 +435,7 @@ class _ReplayRun:
             view_tokens=tokens,
             record_tokens=session.index.tokens,
             shared_prefix_tokens=shared,
-            uncached=usage.uncached,
-            cache_write=usage.cache_write,
-            cache_read=usage.cache_read,
-            output=usage.output,
+            **fields_in(usage, line_of.CallLine),
             usd=self.prices.cost_usd(usage),
             reported=convert(answer.usage, line_of.ReportedLine, from_attributes=True) if answer.usage else None,
         )
@@ -597,18 +545,8 @@ class _ReplayRun:
     def _entry(self, entry: Entry, source: int) -> line_of.EntryLine:
         facts = self.session.index.entries[entry.n]
         blocks = tuple(self._block(block, (entry.n, number)) for number, block in enumerate(entry.blocks))
-        return line_of.EntryLine(
-            entry=entry.n,
-            id=entry.id,
-            parent=entry.parent,
-            sha256=entry.sha256,
-            source=source,
-            line=entry.line,
-            role=str(entry.role),
-            turn=facts.turn,
-            at=entry.at,
-            blocks=blocks,
-        )
+        own = {"entry": entry.n, "source": source, "role": str(entry.role), "turn": facts.turn, "blocks": blocks}
+        return line_of.EntryLine(**fields_in(entry, line_of.EntryLine, **own))
 
     def _block(self, block: Block, at: tuple[int, int]) -> line_of.BlockLine:
         facts = self.session.index.block(at)

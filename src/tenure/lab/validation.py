@@ -17,7 +17,8 @@ from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.entry import Usage
 from tenure.lab.events import Amounts, Caching, CallLine, Cause, Compared, Off, ReplayLine, ReportedLine
 from tenure.lab.recorded import head_of, ratio_of, reports_of
-from tenure.lab.replay import Options, SessionSource, replay
+from tenure.lab.replay import Options, replay
+from tenure.lab.source import SessionSource
 
 HALF: Final = 0.5  # of what should have been read: less is a miss
 SHRUNK: Final = 0.02  # of a prompt: a greater loss that the log does not tell of is a clearing

@@ -15,9 +15,9 @@ from tenure.cli.audit_screen import brief, corpus, screen, unreadable
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import o200k
 from tenure.errors import InputError
-from tenure.lab.audit.audit import Auditor, AuditRequest, audit, budget_line
-from tenure.lab.audit.report import ROWS, Audit, UnreadSession
-from tenure.lab.audit.tables import Totals
+from tenure.lab.audit.audit import Auditor, AuditRequest, audit
+from tenure.lab.audit.report import ROWS, Audit, UnreadSession, total
+from tenure.lab.events import BudgetLine
 from tenure.lab.loading import source
 from tenure.logs.reader import Skipped
 from tenure.store.records import Conversation
@@ -30,11 +30,9 @@ EVIL = "\x1b]0;owned\x07\x1b[2J\x00\u202e [bold]x[/bold] \x9b31m"
 def shown(report: Audit, width: int = 80) -> str:
     console = Console(width=width, file=io.StringIO(), highlight=False, markup=False, emoji=False, color_system=None)
     console.print(screen(report, width))
-    totals = Totals()
-    totals.take(report)
-    total = totals.total([UnreadSession(path=EVIL, why=EVIL)])
-    console.print(corpus([brief(report)], total, budget_line(Budget(ceiling=600)), width))
-    for line in unreadable(total.unread):
+    every = total([report], [UnreadSession(path=EVIL, why=EVIL)])
+    console.print(corpus([brief(report)], every, BudgetLine.of(Budget(ceiling=600)), width))
+    for line in unreadable(every.unread):
         console.print(line)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()

@@ -11,8 +11,7 @@ import pytest
 from recordings import message_file
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import o200k
-from tenure.lab.audit.audit import Auditor, AuditRequest
-from tenure.lab.audit.kept import LINES, REPORT, AuditCache
+from tenure.lab.audit.audit import LINES, REPORT, AuditCache, Auditor, AuditRequest
 from tenure.lab.audit.report import Audit, AuditOutput, RunLine, UnreadSession
 
 ASKED = AuditRequest(policies=("cwl", "tiered"), budget=Budget(ceiling=3_000))

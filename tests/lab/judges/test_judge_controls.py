@@ -7,7 +7,7 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS
 from tenure.engine.record.entry import Draft
 from tenure.lab.judges.cases import Case, cases
-from tenure.lab.replay import SessionSource
+from tenure.lab.source import SessionSource
 from tenure.testing.builders import call, human, reply, result, thinking
 
 TOKENIZER = o200k()

@@ -16,7 +16,7 @@ from tenure.lab.evidence.measure import CorpusEvents
 from tenure.lab.evidence.pages import events_of
 from tenure.lab.loading import source
 from tenure.lab.protocols.curves import KEPT, STEP_BANDS, TOKEN_BANDS, curves
-from tenure.lab.replay import SessionSource
+from tenure.lab.source import SessionSource
 from tenure.testing.builders import by_words, call, human, reply, result, thinking
 
 TICKET = "docs/tickets/TICKET-90417753.txt"

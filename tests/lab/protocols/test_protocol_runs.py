@@ -20,7 +20,8 @@ from tenure.lab.loading import source
 from tenure.lab.protocols.accumulating import accumulating
 from tenure.lab.protocols.runs import USUAL, budget_of, isolated, measured, options, without_head
 from tenure.lab.protocols.tasks import ConversationTask, layout_of
-from tenure.lab.replay import SessionSource, replay
+from tenure.lab.replay import replay
+from tenure.lab.source import SessionSource
 from tenure.logs.reader import Event, Rewritten
 from tenure.testing.builders import call, human, reply, result, system
 

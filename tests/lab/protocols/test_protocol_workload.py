@@ -9,7 +9,7 @@ from tenure.engine.record.entry import Draft, Origin, Role, Text
 from tenure.lab.events import Profile, Workload
 from tenure.lab.loading import source
 from tenure.lab.protocols.workload import LEAST_HARD, RULES, UseKind, hard_set, profile, use_of
-from tenure.lab.replay import SessionSource
+from tenure.lab.source import SessionSource
 from tenure.testing.builders import by_words, human, reply
 
 EDIT = ("call", "Edit", json.dumps({"file_path": "a.py", "old_string": "one", "new_string": "two"}), "done")

@@ -21,7 +21,7 @@ from tenure.engine.view.project import View, project
 from tenure.errors import InputError
 from tenure.lab.loading import own_address, own_store, source
 from tenure.lab.recorded import Recorded
-from tenure.lab.replay import DEFAULT_MODEL, Reading
+from tenure.lab.source import DEFAULT_MODEL, Reading
 from tenure.logs.places import stores
 from tenure.logs.reader import Rewritten
 from tenure.store.soundness import whole_record

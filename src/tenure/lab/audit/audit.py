@@ -1,13 +1,22 @@
 """The audit of a session, and of many: where its window went, and what each policy would have done to it.
 
-A session is read once. It is played as it was recorded, then once for each policy; what its steps used is found once for all of them.
+A session is read once. It is played as it was recorded, then once for each policy; what its steps used is found once for all of them. Finished
+audits are kept, so that a corpus can be interrupted and gone on with.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import gzip
+import os
+import shutil
+import zlib
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from itertools import chain
-from typing import IO, Final
+from pathlib import Path
+from time import time
+from typing import IO, Final, TypeVar, cast
 
+import msgspec
 from msgspec import Struct, structs
 
 import tenure
@@ -17,16 +26,17 @@ from tenure.engine.policies import UNBOUNDED, policy_named
 from tenure.engine.record.entry import Draft
 from tenure.engine.record.visible import json_of
 from tenure.errors import InputError
-from tenure.lab.audit.kept import AuditCache
 from tenure.lab.audit.recorded import Recording
 from tenure.lab.audit.report import VERSION, Audit, AuditLine, AuditOutput, PolicyRun, RunLine, UnreadSession
 from tenure.lab.audit.runs import Playback
 from tenure.lab.bill import Billing, accounted
-from tenure.lab.events import BudgetLine, EntryLine, HeadTokens, ReplayLine, SkippedLine, SourceFile, spelled
+from tenure.lab.events import BudgetLine, EntryLine, HeadTokens, ReplayLine, SkippedLine, SourceFile, fields_in, spelled
 from tenure.lab.harm.watch import Watch
+from tenure.lab.kept import PART, appearing, prune
 from tenure.lab.loading import source
 from tenure.lab.marks import MarkBook, marked
-from tenure.lab.replay import Options, SessionSource, replay
+from tenure.lab.replay import Options, replay
+from tenure.lab.source import SessionSource
 from tenure.logs.reader import Event, Skipped
 
 ENDLESS: Final = Budget(window=10**12)  # of the recorded agent's own window, whose limits were its own
@@ -49,19 +59,22 @@ class AuditRequest(Struct, frozen=True, kw_only=True):
 
 def audit(source: SessionSource, asked: AuditRequest, tokenizer: Tokenizer, sha256: str | None = None) -> Iterator[AuditOutput]:
     """The lines of a session's audit, the last of which is its report. Raises InputError when the session cannot be read."""
-    held = Held(source)
-    digest = source.sha256() if sha256 is None else sha256
-    file = SourceFile(path=held.path, format=held.format, sha256=digest)
+    format_, events = _events_of(source)
+    file = SourceFile(path=spelled(source.path), format=format_, sha256=source.sha256() if sha256 is None else sha256)
     recording: Recording | None = None
     runs: list[PolicyRun] = []
     for policy in (UNBOUNDED, *asked.policies):
         known = recording.head if recording is not None else asked.head_tokens
-        lines = replay([held.source(digest)], asked.options(policy, known), tokenizer)
+        lines = replay([_held(source, file, events)], asked.options(policy, known), tokenizer)
         header = next(lines)
         assert isinstance(header, ReplayLine)
         later: list[AuditOutput] = [RunLine(**structs.asdict(header))]
         if recording is None:
-            yield _header(asked, header, file)
+            yield AuditLine(
+                **fields_in(header, AuditLine, version=VERSION, budget=BudgetLine.of(asked.budget), model=asked.model),
+                source=file,
+                policies=(UNBOUNDED, *asked.policies),
+            )
             recording = Recording(header)
         else:
             yield later.pop()
@@ -84,44 +97,102 @@ def audit(source: SessionSource, asked: AuditRequest, tokenizer: Tokenizer, sha2
     yield Audit(session=recording.session, window=recording.window(runs[0].series), runs=tuple(runs))
 
 
-class Held:
-    """The events of a source. Raises InputError when it cannot be read, or holds no message."""
-
-    def __init__(self, source: SessionSource) -> None:
-        self._source = source
-        self.format, events = source.events()
-        self._events: list[Event] = list(events)
-        self.path = spelled(source.path)
-        if not any(isinstance(event, Draft) for event in self._events):
-            lost = next((event for event in self._events if isinstance(event, Skipped)), None)
-            why = "" if lost is None else f" (left out: line {lost.line}: {lost.reason})"
-            raise InputError(self.path, f"a session without a message{why}", "at least one")
-
-    def source(self, sha256: str) -> SessionSource:
-        """For one replay. It takes its messages from memory, and what it then reads to see that nothing is lost from the file."""
-        readings: Iterator[Callable[[], tuple[str, Iterator[Event]]]] = iter([lambda: (self.format, iter(self._events))])
-        return structs.replace(
-            self._source, path=self.path, events=lambda: next(readings, self._source.events)(), sha256=lambda: sha256
-        )
+def _events_of(source: SessionSource) -> tuple[str, list[Event]]:
+    """The format and the events of a source. Raises InputError when it cannot be read, or holds no message."""
+    format_, read = source.events()
+    events = list(read)
+    if not any(isinstance(event, Draft) for event in events):
+        lost = next((event for event in events if isinstance(event, Skipped)), None)
+        why = "" if lost is None else f" (left out: line {lost.line}: {lost.reason})"
+        raise InputError(spelled(source.path), f"a session without a message{why}", "at least one")
+    return format_, events
 
 
-def budget_line(budget: Budget) -> BudgetLine:
-    """A budget as lines have it."""
-    return BudgetLine(target=budget.target, ceiling=budget.ceiling, floor=budget.floor_of(budget.limit), window=budget.window)
-
-
-def _header(asked: AuditRequest, header: ReplayLine, file: SourceFile) -> AuditLine:
-    return AuditLine(
-        source=file,
-        policies=(UNBOUNDED, *asked.policies),
-        budget=budget_line(asked.budget),
-        model=asked.model,
-        head_tokens=header.head_tokens,
-        head=header.head,
-    )
+def _held(source: SessionSource, file: SourceFile, events: list[Event]) -> SessionSource:
+    """For one replay. It takes its messages from memory, and what it then reads to see that nothing is lost from the file."""
+    readings: Iterator[Callable[[], tuple[str, Iterator[Event]]]] = iter([lambda: (file.format, iter(events))])
+    return structs.replace(source, path=file.path, events=lambda: next(readings, source.events)(), sha256=lambda: file.sha256)
 
 
 Note = Callable[[AuditOutput], None]
+T = TypeVar("T")
+
+MOST: Final = 2_000  # files of a folder of audits
+REPORT: Final = ".report.gz"
+LINES: Final = ".lines.gz"
+PART_S: Final = 86_400.0  # seconds after which nobody is writing a file any more
+_LEVEL: Final = 3  # of packing
+_decode: Final = msgspec.json.Decoder(Audit).decode
+
+
+class AuditCache:
+    """Finished audits in a folder of packed files: of each session and what was asked of it the report, and all lines where they were wanted.
+
+    They are the user's alone, since they hold what sessions say. Raises OSError when the folder cannot be made; a file in it that cannot be read
+    is told in `damaged`, and is made again.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._folder = folder
+        self.damaged: list[Path] = []
+
+    def report(self, key: str) -> Audit | None:
+        """The report of that key."""
+        return self._read(key + REPORT, lambda file: _decode(file.read()))
+
+    def has_lines(self, key: str) -> bool:
+        """Whether the lines of that key are there, whole."""
+        return self._read(key + LINES, _size) is not None
+
+    def copy_lines(self, key: str, out: IO[bytes]) -> None:
+        """Write the lines of that key."""
+        with gzip.open(self._folder / (key + LINES), "rb") as file:
+            shutil.copyfileobj(file, out, 2**20)
+
+    @contextmanager
+    def lines(self, key: str) -> Generator[IO[bytes]]:
+        """A file for the lines of that key, which is there once all are written."""
+        with self._packed(key + LINES) as file:
+            yield file
+
+    def keep(self, key: str, report: Audit) -> None:
+        """Keep a report."""
+        with self._packed(key + REPORT) as file:
+            file.write(json_of(report))
+
+    def prune(self, most: int = MOST) -> None:
+        """Let go of what was longest not asked for, and of what audits that were killed left half written."""
+        prune(self._folder, "*.gz", most)
+        prune(self._folder, f".*{PART}", MOST, before=time() - PART_S)
+
+    def _read(self, name: str, read: Callable[[IO[bytes]], T]) -> T | None:
+        path = self._folder / name
+        try:
+            with gzip.open(path, "rb") as file:
+                found = read(cast(IO[bytes], file))
+            os.utime(path)  # asked for just now
+        except FileNotFoundError:
+            return None
+        except (OSError, EOFError, zlib.error, msgspec.MsgspecError, UnicodeError):
+            self.damaged.append(path)
+            return None
+        return found
+
+    @contextmanager
+    def _packed(self, name: str) -> Generator[IO[bytes]]:
+        with appearing(self._folder / name) as raw, gzip.GzipFile("", "wb", _LEVEL, raw, mtime=0) as packed:
+            yield cast(IO[bytes], packed)
+
+
+def _size(file: IO[bytes]) -> int:
+    """How long a file is. Raises EOFError for nothing: an empty file is an archive too."""
+    size = 0
+    while chunk := file.read(2**20):
+        size += len(chunk)
+    if not size:
+        raise EOFError
+    return size
 
 
 class Auditor:

@@ -20,8 +20,7 @@ from tenure.engine.policies import UNBOUNDED
 from tenure.lab.audit import text
 from tenure.lab.audit.drawing import FINE, HEIGHT, RAIL, Stacks, drawing, stacks_of, taken
 from tenure.lab.audit.island import VERDICTS, Detail, detail_for, island, named_needs, session_data
-from tenure.lab.audit.report import Audit, CommitSummary, PolicyRun, PolicyTotal, UnreadSession
-from tenure.lab.audit.tables import Totals
+from tenure.lab.audit.report import Audit, CommitSummary, PolicyRun, PolicyTotal, UnreadSession, total
 from tenure.lab.events import Bill, BudgetLine, Part
 from tenure.lab.report.template import environment
 
@@ -199,14 +198,10 @@ class PolicySum(Struct, frozen=True, kw_only=True):
 def _sums(audits: Sequence[Audit]) -> list[PolicySum]:
     found: list[PolicySum] = []
     for policy in dict.fromkeys(run.policy for audit in audits for run in audit.runs):
-        totals = Totals()
-        for audit in audits:
-            if _run_of(audit, policy) is not None:
-                totals.take(audit)
-        total = totals.total()
-        runs = {run.policy: run for run in total.runs}
+        every = total(audit for audit in audits if _run_of(audit, policy) is not None)
+        runs = {run.policy: run for run in every.runs}
         recorded = runs[UNBOUNDED].bill.total_usd if UNBOUNDED in runs else 0.0
-        found.append(PolicySum(run=runs[policy], recorded=recorded, sessions=total.sessions))
+        found.append(PolicySum(run=runs[policy], recorded=recorded, sessions=every.sessions))
     return found
 
 

@@ -1,12 +1,16 @@
-"""The report of an audit, as values that cross a wire.
+"""The report of an audit, as values that cross a wire, and what several of them come to.
 
 All tokens are o200k unless they are said to be provider tokens, which are o200k tokens times a call's `ratio`; budgets are in provider tokens.
 Everything is bounded: what a long session has too much of is merged or counted, and says so.
 """
 
-from typing import Final, Literal
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import add
+from typing import Final, Literal, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tenure.lab.events import (
     Bill,
@@ -20,6 +24,8 @@ from tenure.lab.events import (
     RecallLine,
     ReplayLine,
     SourceFile,
+    Sum,
+    fields_in,
 )
 
 VERSION: Final = 1  # of what is kept and written; a report of another one is made again
@@ -76,15 +82,10 @@ class Wasted(Struct, frozen=True, kw_only=True):
     """All of one sort of waste."""
 
     how: Waste
-    objects: int
-    tokens: int
-    paid: int
-    usd: float
-
-    def __add__(self, other: "Wasted") -> "Wasted":
-        """Both together, as this sort."""
-        sums = {name: getattr(self, name) + getattr(other, name) for name in ("objects", "tokens", "paid", "usd")}
-        return Wasted(how=self.how, **sums)
+    objects: int = 0
+    tokens: int = 0
+    paid: int = 0
+    usd: float = 0.0
 
 
 class Point(Struct, frozen=True, kw_only=True):
@@ -185,9 +186,7 @@ class PolicyRun(Struct, frozen=True, kw_only=True):
     settings: dict[str, str | int | float | bool | None]
     budget: BudgetLine
     bill: Bill
-    commits: tuple[
-        CommitSummary, ...
-    ]  # at most COMMITS; those that no policy chose too, whose `moment` is "recorded" or "admission"
+    commits: tuple[CommitSummary, ...]  # at most COMMITS; also those no policy chose: their `moment` is "recorded" or "admission"
     commits_made: int  # by the policy, all of them
     series: Series
     harms: Harms
@@ -269,15 +268,15 @@ class Total(Struct, frozen=True, kw_only=True, tag="total", tag_field="type"):
     """All sessions of one audit together."""
 
     version: int = VERSION
-    sessions: int
-    calls: int
-    entries: int
-    tokens: int
-    by_kind: WindowTable
-    by_tool: WindowTable
-    wasted: tuple[Wasted, ...]
-    runs: tuple[PolicyTotal, ...]
-    unread: tuple[UnreadSession, ...]
+    sessions: int = 0
+    calls: int = 0
+    entries: int = 0
+    tokens: int = 0
+    by_kind: WindowTable = WindowTable()
+    by_tool: WindowTable = WindowTable()
+    wasted: tuple[Wasted, ...] = ()
+    runs: tuple[PolicyTotal, ...] = ()
+    unread: tuple[UnreadSession, ...] = ()
     assumed: int = 0  # sessions whose money is by another model's price
 
 
@@ -298,3 +297,71 @@ class RunLine(ReplayLine, frozen=True, kw_only=True, tag="run", tag_field="type"
 
 
 AuditOutput = AuditLine | RunLine | Line | HarmLine | EditTarget | RecallLine | Audit | Total
+
+
+REST: Final = "(others)"
+S = TypeVar("S", bound=Struct)
+
+
+def sum_of(values: Sequence[S], **named: object) -> S:
+    """Several values of one kind as one: numbers and bills are added up, other fields are the first one's, or as `named`."""
+    first = values[0]
+    added = [name for name in first.__struct_fields__ if isinstance(getattr(first, name), int | float | Sum)]
+    return replace(first, **{name: reduce(add, (getattr(each, name) for each in values)) for name in added} | named)
+
+
+def table(rows: Iterable[WindowRow], rests: Sequence[WindowRow] = (), merged: int = 0) -> WindowTable:
+    """Rows of one name as one, those that cost most first, and as many as a report has; the others are one, with the `merged` that `rests` are."""
+    by_name: dict[str, list[WindowRow]] = {}
+    for row in rows:
+        by_name.setdefault(row.name, []).append(row)
+    sums = [sum_of(each) for each in by_name.values()]
+    total = sum(row.paid for row in (*sums, *rests))
+    sums.sort(key=lambda row: (-row.paid, -row.usd, -row.tokens, row.name))
+    rest = [*rests, *sums[ROWS:]]
+    rows_and_rest = [*sums[:ROWS], *([sum_of(rest, name=REST, label="")] if rest else [])]
+    shared = [replace(row, share=row.paid / total if total else 0.0) for row in rows_and_rest]
+    return WindowTable(rows=tuple(shared[:ROWS]), merged=merged + len(sums[ROWS:]), rest=shared[-1] if rest else None)
+
+
+def total_of(audit: Audit) -> Total:
+    """One session as a total."""
+    session, window, recorded = audit.session, audit.window, audit.runs[0].bill.total_usd if audit.runs else 0.0
+    runs: list[PolicyTotal] = []
+    for run in audit.runs:
+        needs = {verdict: getattr(run.harms, verdict) for verdict in ("visible", "routed", "lost")}
+        counts = {"commits": run.commits_made, "unmet": int(run.unmet > 0), "violations": len(run.violations)}
+        dearer = int(run.bill.total_usd > recorded)
+        runs.append(PolicyTotal(**fields_in(run, PolicyTotal, **needs, **counts, dearer=dearer)))
+    tables = {"by_kind": window.by_kind, "by_tool": window.by_tool, "wasted": window.wasted}
+    assumed = int(session.is_assumed)
+    return Total(**fields_in(session, Total, **tables, sessions=1, runs=tuple(runs), assumed=assumed))
+
+
+def together(first: Total, second: Total) -> Total:
+    """Both together: rows of one name, wastes of one sort and runs of one policy are one."""
+    wasted = {each.how: each for each in first.wasted}
+    for each in second.wasted:
+        wasted[each.how] = sum_of((wasted[each.how], each)) if each.how in wasted else each
+    runs = {each.policy: each for each in first.runs}
+    for run in second.runs:
+        known = runs.get(run.policy)
+        runs[run.policy] = run if known is None else sum_of((known, run), peak=max(known.peak, run.peak))
+    return sum_of(
+        (first, second),
+        version=VERSION,
+        by_kind=_joined((first.by_kind, second.by_kind)),
+        by_tool=_joined((first.by_tool, second.by_tool)),
+        wasted=tuple(wasted.values()),
+        runs=tuple(runs.values()),
+    )
+
+
+def total(audits: Iterable[Audit], unread: Sequence[UnreadSession] = ()) -> Total:
+    """All sessions of an audit."""
+    return reduce(together, map(total_of, audits), Total(unread=tuple(unread)))
+
+
+def _joined(tables: Sequence[WindowTable]) -> WindowTable:
+    rests = [each.rest for each in tables if each.rest is not None]
+    return table((row for each in tables for row in each.rows), rests, sum(each.merged for each in tables))

@@ -1,11 +1,10 @@
 """One policy over a session, from the lines of its replay: its commits, the window by kind and call, and the needs that it left unmet."""
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
 from typing import Final
 
 from tenure.engine.record.objects import HASH_CHARS
-from tenure.engine.view.edit import Drop, Edit, Insert, LoggedAction, Remove, Replace, Restore
+from tenure.engine.view.edit import Drop, Insert, LoggedAction, Replace, Restore
 from tenure.lab.audit.report import COMMITS, HARMS, OBJECTS, POINTS, CommitSummary, Gone, Harm, Harms, Point, PolicyRun, Series
 from tenure.lab.bill import Watched
 from tenure.lab.events import (
@@ -19,6 +18,7 @@ from tenure.lab.events import (
     SummaryLine,
     UnmetLine,
     Verdict,
+    fields_in,
 )
 from tenure.lab.harm.holdings import Holdings
 from tenure.lab.harm.passage import of_line
@@ -26,49 +26,10 @@ from tenure.lab.harm.watch import Uses
 from tenure.lab.kinds import RESIDUES, kind_of_line
 
 RECORDED: Final = "recorded"  # the moment of what the recorded agent did itself, and what it is called as an action
-NOT_OWN: Final = frozenset(
-    {RECORDED, "admission"}
-)  # moments of what no policy chose: a late result whose call is gone leaves too
+NOT_OWN: Final = frozenset({RECORDED, "admission"})  # moments of what no policy chose
 PIECES: Final = "entry:"  # an action on such an object takes pieces of several
 AROUND: Final = 200  # characters before and after what is shown in its place
 WORST_FIRST: Final[tuple[Verdict, ...]] = ("lost", "routed", "visible")
-
-Key = At | str  # a block of the record, or the key of an inserted entry
-Change = tuple[Key, int, int]  # what weighs more or less than before, in o200k tokens, and the weights; 0 is what is not shown
-
-
-class ViewWeights:
-    """What every block weighs in the view. Mutable; each line costs what it changes."""
-
-    def __init__(self) -> None:
-        self._weights: dict[Key, int] = {}  # of what is shown
-        self._record: list[tuple[int, ...]] = []
-
-    def entry(self, line: EntryLine) -> list[Change]:
-        """A message of the record."""
-        self._record.append(tuple([block.tokens or 0 for block in line.blocks]))
-        return [self._set((line.entry, number), tokens) for number, tokens in enumerate(self._record[-1])]
-
-    def commit(self, line: CommitLine) -> Iterator[tuple[Edit, Change]]:
-        """What a commit changed, edit by edit."""
-        for edit in line.edits:
-            match edit:
-                case Drop():
-                    yield edit, self._set((edit.entry, edit.block), None)
-                case Replace():
-                    yield edit, self._set((edit.entry, edit.block), edit.tokens)
-                case Restore():
-                    yield edit, self._set((edit.entry, edit.block), self._record[edit.entry][edit.block])
-                case Insert():
-                    yield edit, self._set(edit.key, edit.tokens)
-                case Remove():
-                    yield edit, self._set(edit.key, None)
-
-    def _set(self, key: Key, tokens: int | None) -> Change:
-        before = self._weights.pop(key, 0)
-        if tokens is not None:
-            self._weights[key] = tokens
-        return key, before, tokens or 0
 
 
 class Playback:
@@ -76,10 +37,10 @@ class Playback:
 
     def __init__(self, header: ReplayLine) -> None:
         self._header = header
-        self._standing, self._series = ViewWeights(), _Thinned()
+        self._series = _Thinned()
+        self._blocks: dict[At, tuple[str, int, tuple[str, ...]]] = {}  # of the record: kind, o200k tokens, objects
+        self._shown: dict[At | str, int] = {}  # o200k tokens of blocks, and of inserted entries by key
         self._tokens: Counter[str] = Counter()  # of the view by kind
-        self._kinds: dict[At, str] = {}
-        self._objects: list[tuple[tuple[str, ...], ...]] = []  # of the blocks of each entry
         self._first: list[CommitSummary] = []  # commits
         self._last: deque[CommitSummary] = deque(maxlen=COMMITS // 2)
         self._made = self._left = self._peak = self._unmet = 0
@@ -93,10 +54,10 @@ class Playback:
         """The next line of the replay, or of what was missed. What is only thought is not counted: docs/audit.md."""
         match line:
             case EntryLine():
-                self._objects.append(tuple([block.objects or () for block in line.blocks]))
-                self._kinds |= {(line.entry, number): kind_of_line(block) for number, block in enumerate(line.blocks)}
-                for change in self._standing.entry(line):
-                    self._change(change)
+                for number, block in enumerate(line.blocks):
+                    at, tokens = (line.entry, number), block.tokens or 0
+                    self._blocks[at] = kind_of_line(block), tokens, block.objects or ()
+                    self._show(at, tokens)
             case CommitLine():
                 self._commit(line)
             case CallLine():
@@ -116,12 +77,9 @@ class Playback:
 
     def run(self, bill: Bill, places: "Places") -> PolicyRun:
         """What came of it."""
-        header = self._header
         evicted = [(kind, tokens) for kind, tokens in self._evicted.items() if tokens]
         return PolicyRun(
-            policy=header.policy,
-            settings=header.settings,
-            budget=header.budget,
+            **fields_in(self._header, PolicyRun),
             bill=bill,
             commits=(*self._first, *self._last),
             commits_made=self._made,
@@ -152,59 +110,54 @@ class Playback:
             more=sum(counts.values()) - len(worst),
         )
 
-    def _change(self, change: Change) -> str:
-        """Something is shown, or not any more; what it is."""
-        key, before, after = change
-        kind = RESIDUES if isinstance(key, str) else self._kinds[key]
-        self._tokens[kind] += after - before
-        return kind
+    def _show(self, key: At | str, tokens: int) -> tuple[str, int]:
+        """Something is shown with so many tokens, 0: not any more; what it is, and by how many tokens it shrank."""
+        kind, shrunk = RESIDUES if isinstance(key, str) else self._blocks[key][0], self._shown.pop(key, 0) - tokens
+        if tokens:
+            self._shown[key] = tokens
+        self._tokens[kind] -= shrunk
+        return kind, shrunk
 
     def _commit(self, line: CommitLine) -> None:
         own = line.moment not in NOT_OWN
-        gone: list[tuple[At, int]] = []
-        for edit, change in self._standing.commit(line):
-            kind = self._change(change)
-            if isinstance(edit, Drop | Replace | Restore):
-                tokens = change[1] - change[2]
-                gone.append(((edit.entry, edit.block), tokens))
-                self._evicted[kind] += own * tokens
+        gone: dict[At, int] = {}
+        for edit in line.edits:
+            tokens = edit.tokens if isinstance(edit, Replace | Insert) else 0
+            if not isinstance(edit, Drop | Replace | Restore):
+                self._show(edit.key, tokens)
+                continue
+            at = edit.entry, edit.block
+            kind, shrunk = self._show(at, self._blocks[at][1] if isinstance(edit, Restore) else tokens)
+            gone[at] = gone.get(at, 0) + shrunk
+            self._evicted[kind] += own * shrunk
         self._made += own
         self._left += own * (line.tokens_before - line.tokens_after)
         kept = self._first if len(self._first) < COMMITS // 2 else self._last
-        kept.append(_removal(line, ((at, self._objects[at[0]][at[1]], tokens) for at, tokens in gone)))
+        kept.append(self._summary(line, gone))
 
+    def _summary(self, line: CommitLine, gone: dict[At, int]) -> CommitSummary:
+        """A commit and what left of each object: less than nothing of what came back.
 
-def _removal(line: CommitLine, blocks: Iterable[tuple[At, tuple[str, ...], int]]) -> CommitSummary:
-    """A commit and what left of each object; `blocks` have their objects and the tokens that left of them, less than none that came back.
-
-    A block belongs to the object of the commit's actions that it is part of; where there is none (an action may take pieces of many objects
-    under one pointer), to the object that it is part of itself.
-    """
-    acts = {act.object: act for act in line.actions}
-    named = next((act.kind for act in line.actions if act.object.startswith(PIECES)), "")
-    other = named or (line.actions[0].kind if line.actions else RECORDED)  # the action on what is named by none
-    sizes = dict.fromkeys(acts, 0)
-    for at, objects, tokens in blocks:
-        names = (*objects, f"{PIECES}{at[0]}/{at[1]}", f"{PIECES}{at[0]}")
-        name = next((name for name in names if name in acts), names[0])
-        sizes[name] = sizes.get(name, 0) + tokens
-    ordered = sorted(sizes.items(), key=lambda each: (-each[1], each[0]))
-    found = [(acts.get(name) or LoggedAction(kind=other, object=name), size) for name, size in ordered[:OBJECTS]]
-    return CommitSummary(
-        commit=line.commit,
-        before_call=line.before_call,
-        entries=line.entries,
-        policy=line.policy,
-        moment=line.moment,
-        why=line.reason,
-        forced=line.forced,
-        ratio=line.ratio,
-        tokens_before=line.tokens_before,
-        tokens_after=line.tokens_after,
-        actions=dict(sorted(Counter(act.kind for act in line.actions).items())),
-        objects=tuple(Gone(object=act.object, kind=act.kind, level=act.level, tokens=size) for act, size in found),
-        more=max(0, len(ordered) - OBJECTS),
-    )
+        A block belongs to the object of the commit's actions that it is part of; where there is none (an action may take pieces of many objects
+        under one pointer), to the object that it is part of itself.
+        """
+        acts = {act.object: act for act in line.actions}
+        named = next((act.kind for act in line.actions if act.object.startswith(PIECES)), "")
+        other = named or (line.actions[0].kind if line.actions else RECORDED)  # the action on what is named by none
+        sizes = dict.fromkeys(acts, 0)
+        for at, tokens in gone.items():
+            names = (*self._blocks[at][2], f"{PIECES}{at[0]}/{at[1]}", f"{PIECES}{at[0]}")
+            name = next((name for name in names if name in acts), names[0])
+            sizes[name] = sizes.get(name, 0) + tokens
+        ordered = sorted(sizes.items(), key=lambda each: (-each[1], each[0]))
+        found = [(acts.get(name) or LoggedAction(kind=other, object=name), size) for name, size in ordered[:OBJECTS]]
+        own = {
+            "why": line.reason,
+            "actions": dict(sorted(Counter(act.kind for act in line.actions).items())),
+            "objects": tuple(Gone(**fields_in(act, Gone, tokens=size)) for act, size in found),
+            "more": max(0, len(ordered) - OBJECTS),
+        }
+        return CommitSummary(**fields_in(line, CommitSummary, **own))
 
 
 class _Thinned:

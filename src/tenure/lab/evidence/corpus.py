@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tenure.errors import InputError
 from tenure.lab.events import spelled
 from tenure.lab.loading import source
-from tenure.lab.replay import SessionSource
+from tenure.lab.source import SessionSource
 from tenure.logs.places.first_sight import glimpse
 from tenure.logs.places.known_places import below
 

@@ -34,7 +34,7 @@ from tenure.lab.protocols.curves import curves
 from tenure.lab.protocols.runs import UNBOUNDED, WINDOW, budget_of, isolated, limits
 from tenure.lab.protocols.tasks import ConversationTask, layout_of
 from tenure.lab.protocols.workload import hard_set, profile
-from tenure.lab.replay import SessionSource
+from tenure.lab.source import SessionSource
 from tenure.lab.spread import Engine, FailedJob, ResultFolder, spread
 from tenure.lab.spread.keep import code_of
 from tenure.lab.validation import compare

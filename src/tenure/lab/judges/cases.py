@@ -36,7 +36,7 @@ from tenure.lab.events import Category, HarmLine, spelled
 from tenure.lab.events import Verdict as Stands
 from tenure.lab.harm.watch import after_cut
 from tenure.lab.judges.controls import holds, pair
-from tenure.lab.replay import SessionSource
+from tenure.lab.source import SessionSource
 
 # Who or what speaks in a piece.
 Kind = Literal["system", "human", "words", "thinking", "call", "result", "note"]

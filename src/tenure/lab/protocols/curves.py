@@ -18,7 +18,7 @@ from tenure.lab.harm.use import StepUse
 from tenure.lab.harm.watch import uses_of
 from tenure.lab.protocols.runs import unbounded, without_head
 from tenure.lab.protocols.workload import use_of
-from tenure.lab.replay import SessionSource
+from tenure.lab.source import SessionSource
 
 KEPT: Final = (1_000, 2_000, 4_000, 8_000, 16_000, 24_000, 32_000, 48_000, 64_000, 80_000, 120_000, 160_000, 240_000)
 TOKEN_BANDS: Final = (0, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)

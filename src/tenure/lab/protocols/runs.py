@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
@@ -29,7 +28,8 @@ from tenure.lab.events import (
     SummaryLine,
 )
 from tenure.lab.harm.watch import Watch
-from tenure.lab.replay import Options, SessionSource, replay
+from tenure.lab.replay import Options, replay
+from tenure.lab.source import SessionSource
 from tenure.logs.reader import Event, Rewritten
 
 _NO_SUMMARY = "a replay that ended without its summary"
@@ -185,11 +185,7 @@ def without_head(source: SessionSource) -> SessionSource:
     def is_left_out(event: Event) -> bool:
         return isinstance(event, Rewritten) or (isinstance(event, Draft) and event.role is Role.SYSTEM)
 
-    def events() -> tuple[str, Iterator[Event]]:
-        name, found = source.events()
-        return name, (event for event in found if not is_left_out(event))
-
-    return replace(source, events=events)
+    return source.changed(lambda events: (event for event in events if not is_left_out(event)))
 
 
 def isolated(

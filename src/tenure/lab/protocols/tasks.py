@@ -17,8 +17,7 @@ from tenure.engine.record.entry import Block, Draft, Origin, Role, Text, ToolCal
 from tenure.lab.harm.names import AnchorForm, names_of
 from tenure.lab.loading import source
 from tenure.lab.protocols.runs import without_head
-from tenure.lab.replay import SessionSource
-from tenure.logs.reader import Event
+from tenure.lab.source import SessionSource
 
 GAP_S: Final = 60.0  # from the last message of a task to the first of the next
 HUMAN_TOKENS: Final = 20_000  # words of people that one conversation holds, unless a single task has more
@@ -49,7 +48,10 @@ class ConversationTask(Struct, frozen=True, kw_only=True, tag="task", tag_field=
 
     def as_source(self) -> SessionSource:
         """The session with its times moved. Raises InputError when it cannot be opened."""
-        return _moved(without_head(source(self.source)), timedelta(seconds=self.shift_s))
+        by = timedelta(seconds=self.shift_s)
+        return without_head(source(self.source)).changed(
+            lambda events: (_at(event, by) if isinstance(event, Draft) else event for event in events)
+        )
 
 
 class _ReadSession(Struct, frozen=True, kw_only=True):
@@ -171,14 +173,6 @@ def _placed(group: Sequence[_ReadSession], rare: frozenset[str], conversation: i
             shift_s=shift,
             depends_on=tuple(sorted(other for other, names in shared.items() if names >= SHARED_NAMES)),
         )
-
-
-def _moved(one: SessionSource, by: timedelta) -> SessionSource:
-    def events() -> tuple[str, Iterator[Event]]:
-        name, found = one.events()
-        return name, (_at(event, by) if isinstance(event, Draft) else event for event in found)
-
-    return SessionSource(one.path, events, one.sha256)
 
 
 def _at(draft: Draft, by: timedelta) -> Draft:

@@ -19,7 +19,7 @@ from tenure.engine.record.tools import ACTS, Act
 from tenure.engine.view.edit import Drop, Replace
 from tenure.lab.events import BlockLine, CallLine, CommitLine, EntryLine, Profile, ReplayLine, SummaryLine, Workload
 from tenure.lab.protocols.runs import unbounded
-from tenure.lab.replay import SessionSource
+from tenure.lab.source import SessionSource
 
 HARD_SHARE: Final = 0.1  # of a corpus, as 33 of 332 sessions in the Self-GC paper (table 1)
 LEAST_HARD: Final = 10  # sessions

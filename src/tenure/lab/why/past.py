@@ -7,7 +7,7 @@ from msgspec import Struct, structs
 
 from tenure.apis.rules import rules_for
 from tenure.engine.lifecycle.budget import USUAL, Budget
-from tenure.engine.lifecycle.session import Session, Setup
+from tenure.engine.lifecycle.session import Session
 from tenure.engine.meter.tokens import Tokenizer, weigh
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Entry, Role
@@ -17,10 +17,11 @@ from tenure.engine.view.edit import Commit, edits_v1_to_v2
 from tenure.engine.view.guard import Hold
 from tenure.errors import InputError
 from tenure.lab.bill import Watched, accounted
-from tenure.lab.events import CallLine, CommitLine, HarmLine, ReplayLine
+from tenure.lab.events import CallLine, CommitLine, HarmLine, ReplayLine, fields_in
 from tenure.lab.harm.watch import RecordWatch
 from tenure.lab.loading import load
-from tenure.lab.replay import Options, SessionSource, replay
+from tenure.lab.replay import Options, replay
+from tenure.lab.source import SessionSource, session_for
 from tenure.store.records import Conversation, Records
 from tenure.store.soundness import whole_record
 
@@ -106,13 +107,8 @@ def moment(past: Past, tokenizer: Tokenizer, at_call: int | None = None) -> Mome
         )
     stop = len(past.entries) if at_call is None else replies[at_call]
     call = len(replies) if at_call is None else at_call
-    rules = rules_for("", past.model, "")
-    session = Session(
-        Setup(budget=past.budget, rules=rules, policy=past.policy, tenant=past.tenant),
-        weigh=lambda blocks: weigh(blocks, tokenizer, rules.media),
-        count=tokenizer,
-        read=past.entries.__getitem__,
-    )
+    read = past.entries.__getitem__
+    session = session_for(past.model, tokenizer, budget=past.budget, policy=past.policy, tenant=past.tenant, read=read)
     waiting = [commit for commit in reversed(past.commits) if commit.entries <= stop]
     for entry in past.entries[:stop]:
         _carry_out(session, waiting, entry.n)
@@ -149,17 +145,4 @@ def _carry_out(session: Session, waiting: list[Commit], length: int) -> None:
 
 
 def _commit(line: CommitLine) -> Commit:
-    return Commit(
-        n=line.commit,
-        entries=line.entries,
-        policy=line.policy,
-        moment=line.moment,
-        reason=line.reason,
-        forced=line.forced,
-        tokens_before=line.tokens_before,
-        tokens_after=line.tokens_after,
-        ratio=line.ratio,
-        actions=line.actions,
-        edits=edits_v1_to_v2(line.edits),
-        price=line.price,
-    )
+    return Commit(**fields_in(line, Commit, n=line.commit, edits=edits_v1_to_v2(line.edits)))
