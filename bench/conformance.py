@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from tenure import Budget, Context
 from tenure.errors import InputError
-from tenure.lab.stand_ins import RuleModel, briefed
+from tenure.lab.planner import RuleModel, briefed
 from tenure.testing.store import MemoryStore
 
 ROUNDS: Final = 5

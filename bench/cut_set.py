@@ -20,7 +20,7 @@ from tenure.engine.record.entry import Draft, Entry, Role, ToolCall, ToolResult
 from tenure.errors import InputError
 from tenure.lab import harm
 from tenure.lab.cuts import LEAST_TOKENS, places
-from tenure.lab.harm.passage import of_entry
+from tenure.lab.harm.holdings import of_entry
 from tenure.lab.harm.watch import Uses, uses_of
 from tenure.lab.loading import load, source
 

@@ -16,7 +16,7 @@ from tenure.engine.record.entry import Origin
 from tenure.engine.record.fitting import MOST, fitting
 from tenure.engine.record.tools import is_virtual
 from tenure.errors import InputError
-from tenure.lab.harm.passage import of_entry
+from tenure.lab.harm.holdings import of_entry
 from tenure.lab.harm.watch import uses_of
 from tenure.lab.loading import Loaded, load, source
 from tenure.store.vectors import Vectors

@@ -26,8 +26,8 @@ from tenure.lab.cuts import Ground, grounds, rehearsed
 from tenure.lab.events import At, HarmLine
 from tenure.lab.evidence.corpus import Corpus, Member, corpus_of, owner_of, sample_of, source_of
 from tenure.lab.evidence.measure import Label, Pair, judged
+from tenure.lab.harm.holdings import Message, Passage, of_entry
 from tenure.lab.harm.judge import WindowTrace
-from tenure.lab.harm.passage import Message, Passage, of_entry
 from tenure.lab.harm.watch import after_cut
 
 LABELS = Path(__file__).parents[1] / "docs" / "evidence" / "labels.jsonl"

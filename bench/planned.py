@@ -12,8 +12,8 @@ from tenure.engine.policies import POLICIES
 from tenure.errors import InputError
 from tenure.lab.events import PlanLine, SummaryLine
 from tenure.lab.loading import source
+from tenure.lab.planner import PLANNER, SUMMARISER
 from tenure.lab.replay import Options, replay
-from tenure.lab.stand_ins import PLANNER, SUMMARISER
 
 SUFFIXES = (".jsonl", ".json", ".md", ".traj", ".eval", ".xz", ".gz", ".zst")
 WAYS = {

@@ -21,11 +21,10 @@ from tenure.lab.evidence.corpus import Corpus, Member
 from tenure.lab.evidence.measure import COMPACTIONS, CorpusEvents, Line
 from tenure.lab.evidence.pages import events_of, sections
 from tenure.lab.loading import source
-from tenure.lab.protocols.accumulating import accumulating
+from tenure.lab.protocols.accumulating import HUMAN_TOKENS, ConversationTask, accumulating, layout_of
 from tenure.lab.protocols.compaction import compacted
 from tenure.lab.protocols.curves import curves
 from tenure.lab.protocols.runs import CEILINGS, USUAL, Conditions, budget_of, isolated
-from tenure.lab.protocols.tasks import HUMAN_TOKENS, ConversationTask, layout_of
 from tenure.lab.protocols.workload import hard_set, profile
 from tenure.lab.query import write
 from tenure.lab.report.template import asking

@@ -29,10 +29,9 @@ from tenure.lab.evidence.measure import SUBJECT, judged
 from tenure.lab.intervals import Share
 from tenure.lab.judges import no_impact, preference
 from tenure.lab.judges.cases import cases
-from tenure.lab.judges.reply import Unusable
-from tenure.lab.planner import SELFGC, PlannerPolicy, RecordedPlans
+from tenure.lab.judges.contracts import Unusable
+from tenure.lab.planner import PLANNER, SELFGC, PlannerPolicy, RecordedPlans
 from tenure.lab.replay import Options, replay
-from tenure.lab.stand_ins import PLANNER
 from tenure.models.batch import BatchModel, question_id
 
 SUFFIXES = (".jsonl", ".json", ".md", ".traj", ".eval", ".xz", ".gz", ".zst")

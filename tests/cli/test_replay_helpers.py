@@ -15,8 +15,8 @@ from tenure.engine.planners.selfgc.setting import SelfGc
 from tenure.engine.policies import POLICIES
 from tenure.lab.events import Outcome, PlanLine
 from tenure.lab.loading import source
+from tenure.lab.planner import PLANNER, SUMMARISER
 from tenure.lab.replay import Options
-from tenure.lab.stand_ins import PLANNER, SUMMARISER
 from tenure.testing.model import ScriptedModel
 
 TEXT = "\n".join(f"{n}: a line of the module that was read" for n in range(1, 81))

@@ -17,8 +17,7 @@ from tenure.engine.policies import policy_named
 from tenure.engine.view.guard import Hold
 from tenure.lab.loading import source
 from tenure.lab.replay import Options
-from tenure.lab.why.account import ObjectAccount
-from tenure.lab.why.explain import explain
+from tenure.lab.why.explain import ObjectAccount, explain
 from tenure.lab.why.past import Past, moment, replayed
 from tenure.store.records import Conversation
 from tenure.store.store import Store

@@ -15,8 +15,8 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import POLICIES
 from tenure.lab.events import PlanLine, SummaryLine
 from tenure.lab.loading import source
+from tenure.lab.planner import PLANNER, SUMMARISER
 from tenure.lab.replay import Options, replay
-from tenure.lab.stand_ins import PLANNER, SUMMARISER
 
 SESSIONS = [path_of(row) for row in sample()]
 BOTH = Options(

@@ -8,9 +8,8 @@ from tenure.engine.meter.tokens import o200k
 from tenure.errors import Failure, ModelError
 from tenure.lab.cuts import cuts, grounds
 from tenure.lab.judges.cases import cases
-from tenure.lab.planner import SELFGC, PlannerPolicy, RecordedPlans
+from tenure.lab.planner import PLANNER, SELFGC, PlannerPolicy, RecordedPlans
 from tenure.lab.source import SessionSource
-from tenure.lab.stand_ins import PLANNER
 from tenure.logs.reader import Event
 from tenure.models.model import TextModel
 from tenure.testing.builders import call, human, reply, result, system

@@ -19,9 +19,9 @@ from tenure.engine.record.entry import Usage
 from tenure.engine.view.edit import Insert
 from tenure.errors import Failure, ModelError
 from tenure.lab.events import CommitLine, HoldLine, Line, PlanLine, ReplayLine, SummaryLine
+from tenure.lab.planner import PLANNER, SUMMARISER
 from tenure.lab.replay import Options, replay
 from tenure.lab.source import SessionSource
-from tenure.lab.stand_ins import PLANNER, SUMMARISER
 from tenure.logs.reader import Event, Rewritten
 from tenure.models.model import TextModel
 from tenure.models.question import Answer, Question

@@ -15,9 +15,21 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from tenure.errors import InputError, StoreError
-from tenure.lab.spread import Engine, FailedJob, ResultFolder, engine_named, spread
-from tenure.lab.spread.engines import Answer, J, Processes, Work, died, one_process
-from tenure.lab.spread.keep import code_of, reached
+from tenure.lab.spread import (
+    Answer,
+    Engine,
+    FailedJob,
+    J,
+    Processes,
+    ResultFolder,
+    Work,
+    code_of,
+    died,
+    engine_named,
+    one_process,
+    reached,
+    spread,
+)
 
 
 class Sum(Struct, frozen=True):
@@ -260,18 +272,18 @@ def test_a_worker_with_other_code_says_so_and_gives_no_figure() -> None:
 
 
 def test_the_code_of_work_is_all_that_it_reaches_and_nothing_else() -> None:
-    import tenure.lab.spread.keep as room
+    import tenure.lab.spread as room
 
     names = {path.name for path in reached(Path(room.__file__))}
-    assert {"keep.py", "errors.py"} <= names
-    assert "engines.py" in {path.name for path in reached(Path(__file__))}
+    assert {"spread.py", "errors.py"} <= names
+    assert "spread.py" in {path.name for path in reached(Path(__file__))}
     assert "screens" not in {path.parent.name for path in reached(Path(room.__file__))}
     assert code_of(work) == code_of(other_work) != code_of(spread)
 
 
 def test_what_modules_read_from_beside_them_is_reached_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "tenure"
-    monkeypatch.setattr("tenure.lab.spread.keep.PACKAGE", package)
+    monkeypatch.setattr("tenure.lab.spread.PACKAGE", package)
     for name, text in (
         ("first/work.py", "def work():\n    from tenure.second import table\n"),
         ("second/__init__.py", ""),

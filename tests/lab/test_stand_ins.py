@@ -11,7 +11,7 @@ from tenure.engine.planners.handoff.sections import read as read_brief
 from tenure.engine.planners.selfgc.reply import read as read_plan
 from tenure.engine.record.entry import Draft, Entry
 from tenure.engine.view.rules import Rules
-from tenure.lab.stand_ins import LARGE, PLANNER, SUMMARISER, briefed, planned
+from tenure.lab.planner import LARGE, PLANNER, SUMMARISER, briefed, planned
 from tenure.models.question import Question
 from tenure.testing.builders import by_words, call, human, reply, result, system, weigh_words
 

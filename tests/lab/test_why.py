@@ -15,8 +15,7 @@ from tenure.errors import InputError
 from tenure.lab.events import CallLine
 from tenure.lab.replay import Options, replay
 from tenure.lab.source import SessionSource
-from tenure.lab.why.account import ObjectAccount
-from tenure.lab.why.explain import explain
+from tenure.lab.why.explain import ObjectAccount, explain
 from tenure.lab.why.past import Past, kept, moment, replayed
 from tenure.lab.why.telling import rows
 from tenure.logs.reader import Event, Rewritten

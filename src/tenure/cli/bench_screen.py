@@ -10,8 +10,8 @@ from tenure.cli import words
 
 if TYPE_CHECKING:
     from tenure.lab.bench.measures import Measures
-    from tenure.lab.bench.outcome import TaskOutcome
-    from tenure.lab.bench.report import BenchReport, BenchRow, Rate, Spread
+    from tenure.lab.bench.play import TaskOutcome
+    from tenure.lab.bench.run_folders import BenchReport, BenchRow, Rate, Spread
     from tenure.lab.bench.sequence import CheckResult, SequenceStep
 
 NONE: Final = "–"

@@ -19,12 +19,11 @@ from tenure.engine.policies.policy import Policy
 from tenure.errors import InputError
 from tenure.lab.cuts import LEAST_CALLS, LEAST_TOKENS, POINTS, PRUNE
 from tenure.lab.events import spelled
-from tenure.lab.judges.asking import JudgeCost
 from tenure.lab.judges.cases import Case, cases
 from tenure.lab.judges.contracts import AB, NO_IMPACT
 from tenure.lab.judges.figures import figures
 from tenure.lab.judges.request import LEAST_ROOM, ROOM
-from tenure.lab.judges.running import Book, Judge, Outcome, foreseen, run
+from tenure.lab.judges.running import Book, Judge, JudgeCost, Outcome, foreseen, run
 from tenure.lab.judges.stand_in import NAME as STAND_IN_NAME
 from tenure.lab.judges.stand_in import DetectorJudge
 from tenure.lab.loading import source
@@ -152,7 +151,7 @@ def judge(
 
 
 def _planner(name: str) -> PlannerPolicy | None:
-    from tenure.lab.stand_ins import PLANNER
+    from tenure.lab.planner import PLANNER
 
     return PlannerPolicy(model=model_for("--planner", name, PLANNER)) if name else None
 

@@ -12,9 +12,8 @@ from rich.text import Text
 from tenure.cli import words
 from tenure.engine.meter.price import prices_for
 from tenure.lab.intervals import Share
-from tenure.lab.judges.asking import JudgeCost
 from tenure.lab.judges.figures import Against, Disagreement, Figures
-from tenure.lab.judges.running import Book, Forecast
+from tenure.lab.judges.running import Book, Forecast, JudgeCost
 from tenure.lab.judges.stand_in import NAME as STAND_IN
 
 DISAGREEMENTS_SHOWN: Final = 6

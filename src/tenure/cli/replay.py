@@ -179,7 +179,7 @@ def replay(
     Shows what stayed, what left, when and why. Several sessions run one after another in one conversation, as for an agent that never
     restarts. Exit codes: 0 done, 1 a law was broken or a file could not be written, 2 bad input.
     """
-    from tenure.lab.stand_ins import PLANNER, SUMMARISER
+    from tenure.lab.planner import PLANNER, SUMMARISER
 
     options = Options(
         budget=limits.budget(bounded=policy != UNBOUNDED or bool(compat)),

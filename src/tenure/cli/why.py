@@ -21,8 +21,7 @@ from tenure.engine.view.edit import Commit
 from tenure.errors import InputError
 from tenure.lab.loading import own_address, own_store, source
 from tenure.lab.replay import Options
-from tenure.lab.why.account import ObjectAccount
-from tenure.lab.why.explain import explain
+from tenure.lab.why.explain import ObjectAccount, explain
 from tenure.lab.why.past import Past, kept, moment, replayed
 from tenure.lab.why.telling import facts, rows, title
 

@@ -7,9 +7,8 @@ import pytest
 
 from tenure.engine.record.entry import Usage
 from tenure.errors import InputError
-from tenure.lab.bench.outcome import FILE, TaskOutcome, read_outcome, write_outcome
-from tenure.lab.bench.report import BenchRun, rate, report, spread
-from tenure.lab.bench.run_folders import runs_in
+from tenure.lab.bench.play import FILE, TaskOutcome, read_outcome, write_outcome
+from tenure.lab.bench.run_folders import BenchRun, rate, report, runs_in, spread
 from tenure.testing.builders import by_words
 
 

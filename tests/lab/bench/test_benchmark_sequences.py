@@ -9,10 +9,8 @@ import pytest
 from tenure.agent.events import Event, SessionOpened, TurnDone
 from tenure.agent.settings import World
 from tenure.errors import InputError
-from tenure.lab.bench.outcome import TaskOutcome
-from tenure.lab.bench.play import BenchTask, PlaySetup, condition_named, play
-from tenure.lab.bench.report import BenchRun, report
-from tenure.lab.bench.run_folders import runs_in
+from tenure.lab.bench.play import BenchTask, PlaySetup, TaskOutcome, condition_named, play
+from tenure.lab.bench.run_folders import BenchRun, report, runs_in
 from tenure.lab.bench.sequence import run, run_check, sequence_named, sequence_names
 from tenure.testing.builders import by_words
 from tenure.testing.store import MemoryStore

@@ -15,13 +15,11 @@ from tenure.errors import InputError
 from tenure.lab.events import AccumulatingRun, CutLine, IsolatedRun, MarkedRun, Needed
 from tenure.lab.evidence import measure
 from tenure.lab.evidence.corpus import Corpus, Member, corpus_of, sample_of, source_of
-from tenure.lab.evidence.measure import MARKED, CorpusEvents, gathered, work
-from tenure.lab.evidence.origins import ALL
+from tenure.lab.evidence.measure import ALL, MARKED, CorpusEvents, gathered, work
 from tenure.lab.evidence.pages import MADE, SECTIONS, files_of, write
 from tenure.lab.marks import marks_in
 from tenure.lab.protocols.runs import budget_of, isolated
-from tenure.lab.spread import Engine, ResultFolder, engine_named
-from tenure.lab.spread.engines import Answer, Processes, Work, one_process
+from tenure.lab.spread import Answer, Engine, Processes, ResultFolder, Work, engine_named, one_process
 
 TOKENIZER = o200k()
 L = TypeVar("L")

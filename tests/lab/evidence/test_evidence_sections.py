@@ -26,8 +26,7 @@ from tenure.lab.events import (
     Workload,
 )
 from tenure.lab.evidence.corpus import Corpus, Member
-from tenure.lab.evidence.measure import SUBJECT, CorpusEvents, Line, labels_of
-from tenure.lab.evidence.origins import ALL, KNOWN
+from tenure.lab.evidence.measure import ALL, KNOWN, SUBJECT, CorpusEvents, Line, labels_of
 from tenure.lab.evidence.pages import SECTIONS, EvidenceSection, events_of, page, sections
 from tenure.lab.protocols import claims
 from tenure.lab.protocols.curves import KEPT, STEP_BANDS, TOKEN_BANDS

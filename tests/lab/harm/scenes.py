@@ -6,7 +6,7 @@ from tenure.engine.record.entry import Draft, Role, ToolCall, ToolResult
 from tenure.engine.record.index import Index, kind_of
 from tenure.engine.view.edit import Drop, Edit, Moment
 from tenure.lab.events import At, BlockLine, CallLine, CommitLine, EntryLine, HarmLine, Line
-from tenure.lab.harm.passage import Message, of_entry
+from tenure.lab.harm.holdings import Message, of_entry
 from tenure.lab.harm.watch import Uses, Watch, after_cut, uses_of
 from tenure.testing.builders import indexed, placed
 

@@ -3,10 +3,9 @@
 from scenes import messages, session, texts
 
 from tenure.engine.view.edit import Replace
-from tenure.lab.harm.content import LISTING, authored
 from tenure.lab.harm.edits import spelling
-from tenure.lab.harm.known import is_idiom, known_names
-from tenure.lab.harm.names import AnchorForm, facts_of
+from tenure.lab.harm.names import AnchorForm, facts_of, is_idiom, known_names
+from tenure.lab.harm.use import LISTING, authored
 from tenure.lab.harm.watch import after_cut, edits_after_cut
 from tenure.testing.builders import call, human, reply, result
 

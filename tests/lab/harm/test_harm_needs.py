@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scenes import messages
 
+from tenure.lab.harm.holdings import Field, plain
 from tenure.lab.harm.names import AnchorForm, names_of
-from tenure.lab.harm.passage import Field, plain
 from tenure.lab.harm.use import verbatim_of
 from tenure.testing.builders import call, human, reply
 

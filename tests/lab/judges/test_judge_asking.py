@@ -12,8 +12,8 @@ from judge_scenes import INVALID, VALID, case, chosen, said
 from tenure.engine.record.entry import Draft, Usage
 from tenure.errors import Failure, InputError, ModelError
 from tenure.lab.judges import no_impact, preference
-from tenure.lab.judges.asking import JudgeCost, Judgement, NoVerdict, ask
 from tenure.lab.judges.no_impact import NoImpact
+from tenure.lab.judges.running import JudgeCost, Judgement, NoVerdict, ask
 from tenure.models import AnthropicModel, Model, OpenAIModel, Patience, TextModel
 from tenure.testing.builders import by_words
 from tenure.testing.model import RUBBISH, Line, ScriptedModel

@@ -12,12 +12,11 @@ from tenure.engine.record.entry import Usage
 from tenure.errors import Failure
 from tenure.lab.intervals import Share, wilson
 from tenure.lab.judges import no_impact, preference
-from tenure.lab.judges.asking import JudgeCost, NoVerdict
 from tenure.lab.judges.cases import Control
 from tenure.lab.judges.figures import Agreement, Figures, figures
 from tenure.lab.judges.no_impact import NoImpact
 from tenure.lab.judges.preference import Preference
-from tenure.lab.judges.running import NOT_ASKED, Outcome, PairOutcome, PlanOutcome
+from tenure.lab.judges.running import NOT_ASKED, JudgeCost, NoVerdict, Outcome, PairOutcome, PlanOutcome
 
 PAIR = ("cwl", "tool-prune")
 

@@ -14,8 +14,7 @@ from tenure.engine.view.rules import Rules
 from tenure.lab.judges import no_impact
 from tenure.lab.judges import request as shown
 from tenure.lab.judges.cases import of_edits
-from tenure.lab.judges.fitting import LABEL, Side, Telling, fitted, parts, telling
-from tenure.lab.judges.request import LEAST_ROOM, sign_of
+from tenure.lab.judges.request import LABEL, LEAST_ROOM, Side, Telling, fitted, parts, sign_of, telling
 from tenure.testing.builders import by_words, call, human, placed, reply, result, session
 
 

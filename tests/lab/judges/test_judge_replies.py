@@ -12,10 +12,9 @@ from judge_scenes import INVALID, TICKET, VALID, blamed, chosen, said
 from tenure.apis.openai_chat.speech import is_strict
 from tenure.lab.events import Category
 from tenure.lab.judges import no_impact, preference
-from tenure.lab.judges.contracts import AB, DIMENSIONS, NO_IMPACT
+from tenure.lab.judges.contracts import AB, DIMENSIONS, LONGEST, NO_IMPACT, Unusable
 from tenure.lab.judges.no_impact import NoImpact
 from tenure.lab.judges.preference import Preference
-from tenure.lab.judges.reply import LONGEST, Unusable
 
 
 def verdict(reply: str) -> NoImpact:

@@ -10,9 +10,9 @@ from judge_scenes import TICKET, case, harmless, piece, recorded, residue
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES
 from tenure.lab.judges import no_impact, preference
-from tenure.lab.judges.asking import ask
 from tenure.lab.judges.cases import Case, cases
 from tenure.lab.judges.no_impact import NoImpact
+from tenure.lab.judges.running import ask
 from tenure.lab.judges.stand_in import NAME, DetectorJudge
 from tenure.lab.loading import source
 from tenure.models.question import Question

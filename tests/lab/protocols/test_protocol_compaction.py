@@ -11,9 +11,9 @@ from tenure.engine.meter.price import prices_for
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.view.edit import Drop, Insert, Remove
 from tenure.lab.events import CallLine, CommitLine, Line, PlanLine, SummaryLine
+from tenure.lab.protocols.accumulating import ConversationTask, layout_of
 from tenure.lab.protocols.compaction import ASKED_TOKENS, Compacting, Says, SummaryCompaction, charged, compacted
 from tenure.lab.protocols.runs import USUAL, budget_of, options
-from tenure.lab.protocols.tasks import ConversationTask, layout_of
 from tenure.lab.replay import replay
 
 TOKENIZER = o200k()

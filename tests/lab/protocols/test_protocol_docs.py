@@ -4,9 +4,9 @@ from pathlib import Path
 
 from tenure.engine.lifecycle.budget import FLOOR_SHARE
 from tenure.lab.protocols import claims  # what it holds is named like tests
+from tenure.lab.protocols.accumulating import GAP_S, HUMAN_TOKENS, RARE_SHARE, RARE_TASKS, SHARED_NAMES
 from tenure.lab.protocols.compaction import ASKED_TOKENS, EARLY, LATE, SUMMARY_TOKENS
 from tenure.lab.protocols.runs import CEILINGS, USUAL
-from tenure.lab.protocols.tasks import GAP_S, HUMAN_TOKENS, RARE_SHARE, RARE_TASKS, SHARED_NAMES
 from tenure.lab.protocols.workload import HARD_RESULTS, HARD_SHARE, LEAST_HARD, RULES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "protocols.md").read_text(encoding="utf-8")

@@ -17,9 +17,8 @@ from tenure.engine.record.entry import Draft
 from tenure.lab.bill import bill_of
 from tenure.lab.events import AccumulatingRun, CallLine, CommitLine, IsolatedRun, Line
 from tenure.lab.loading import source
-from tenure.lab.protocols.accumulating import accumulating
+from tenure.lab.protocols.accumulating import ConversationTask, accumulating, layout_of
 from tenure.lab.protocols.runs import USUAL, budget_of, isolated, measured, options, without_head
-from tenure.lab.protocols.tasks import ConversationTask, layout_of
 from tenure.lab.replay import replay
 from tenure.lab.source import SessionSource
 from tenure.logs.reader import Event, Rewritten

@@ -6,7 +6,7 @@ from logged import START, read, recording
 
 from tenure.engine.record.entry import Draft
 from tenure.lab.loading import source
-from tenure.lab.protocols.tasks import GAP_S, RARE_TASKS, SHARED_NAMES, ConversationTask, layout_of
+from tenure.lab.protocols.accumulating import GAP_S, RARE_TASKS, SHARED_NAMES, ConversationTask, layout_of
 from tenure.testing.builders import by_words
 
 

@@ -20,8 +20,7 @@ from tenure.lab.events import (
     Verdict,
     fields_in,
 )
-from tenure.lab.harm.holdings import Holdings
-from tenure.lab.harm.passage import of_line
+from tenure.lab.harm.holdings import Holdings, of_line
 from tenure.lab.harm.watch import Uses
 from tenure.lab.kinds import RESIDUES, kind_of_line
 

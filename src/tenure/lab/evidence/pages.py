@@ -17,8 +17,7 @@ from msgspec import Struct
 import tenure
 from tenure.engine.meter.figures import several
 from tenure.errors import StoreError
-from tenure.lab.evidence.measure import CEILING, MARKS, PRUNE, SUBJECT, SWEPT, TOGETHER, CorpusEvents, ceilings_of
-from tenure.lab.evidence.origins import KNOWN, PLACES
+from tenure.lab.evidence.measure import CEILING, KNOWN, MARKS, PLACES, PRUNE, SUBJECT, SWEPT, TOGETHER, CorpusEvents, ceilings_of
 from tenure.lab.intervals import wilson
 from tenure.lab.protocols.claims import Tested, rows_of, tested
 from tenure.lab.protocols.runs import USUAL

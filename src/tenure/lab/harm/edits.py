@@ -11,10 +11,9 @@ from typing import Final
 from msgspec import Struct
 
 from tenure.lab.events import EditTarget
-from tenure.lab.harm.holdings import Holdings
+from tenure.lab.harm.holdings import Holdings, Message, Passage
 from tenure.lab.harm.judge import WindowTrace
 from tenure.lab.harm.names import BODIES, PATCHES, TARGETS
-from tenure.lab.harm.passage import Message, Passage
 from tenure.lab.harm.use import PATCH_MARKS
 
 LOOKED_AT: Final = 400  # passages with the rarest word of a text that is looked for

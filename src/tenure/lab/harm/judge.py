@@ -17,9 +17,8 @@ from tenure.engine.record.objects import tool_name
 from tenure.engine.record.tools import TOOL_KINDS, Act, ToolKind, tools_that
 from tenure.engine.view.edit import Drop, Edit, Insert, Remove, Replace, Restore
 from tenure.lab.events import At, Category, HarmLine, Verdict
-from tenure.lab.harm.holdings import Holdings, holds, words_of
+from tenure.lab.harm.holdings import Holdings, Passage, holds, plain, words_of
 from tenure.lab.harm.names import USUAL_FILES, AnchorForm, Kind
-from tenure.lab.harm.passage import Passage, plain
 from tenure.lab.harm.use import StepUse, Wanted
 
 

@@ -13,9 +13,8 @@ from tenure.engine.record.index import Index
 from tenure.engine.view.edit import Commit, Drop, Edit
 from tenure.lab.events import At, CallLine, CommitLine, EditTarget, EntryLine, HarmLine, Line
 from tenure.lab.harm.edits import StepEdit, edits_of, judge_edit
-from tenure.lab.harm.holdings import Holdings
+from tenure.lab.harm.holdings import Holdings, Message, of_entry, of_line
 from tenure.lab.harm.judge import WindowTrace, judge
-from tenure.lab.harm.passage import Message, of_entry, of_line
 from tenure.lab.harm.use import StepUse, uses
 
 HarmEvent = HarmLine | EditTarget

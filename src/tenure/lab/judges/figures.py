@@ -12,9 +12,8 @@ from typing import Any, Literal
 from msgspec import Struct, convert
 
 from tenure.lab.intervals import Share, sign_test
-from tenure.lab.judges.asking import JudgeCost
 from tenure.lab.judges.cases import CaseFacts
-from tenure.lab.judges.running import NOT_ASKED, Outcome, PairOutcome, PlanOutcome
+from tenure.lab.judges.running import NOT_ASKED, JudgeCost, Outcome, PairOutcome, PlanOutcome
 
 
 class PolicyRow(Struct, frozen=True, kw_only=True):

@@ -14,8 +14,7 @@ from tenure.engine.record.objects import parse_handle
 from tenure.errors import InputError
 from tenure.lab.events import Category
 from tenure.lab.judges.cases import Case
-from tenure.lab.judges.contracts import NO_IMPACT
-from tenure.lab.judges.reply import Unusable, answer_in
+from tenure.lab.judges.contracts import NO_IMPACT, Unusable, answer_in
 from tenure.lab.judges.request import ROOM, Candidate, CaseQuestion, request
 
 

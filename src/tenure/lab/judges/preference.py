@@ -10,8 +10,7 @@ from msgspec import Struct, convert
 
 from tenure.engine.record.entry import Count
 from tenure.lab.judges.cases import Case
-from tenure.lab.judges.contracts import AB
-from tenure.lab.judges.reply import Unusable, answer_in
+from tenure.lab.judges.contracts import AB, Unusable, answer_in
 from tenure.lab.judges.request import ROOM, Candidate, CaseQuestion, request
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from tenure.engine.record.entry import Role, Usage
 from tenure.engine.view.edit import Drop, Edit, Insert, Replace
 from tenure.lab.events import BlockLine, EntryLine, HarmLine
-from tenure.lab.harm.passage import Message, of_line
+from tenure.lab.harm.holdings import Message, of_line
 from tenure.lab.harm.watch import after_cut, uses_of
 from tenure.lab.judges.contracts import AB, DIMENSIONS
 from tenure.models.question import Answer, Cancel, Question

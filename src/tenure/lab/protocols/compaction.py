@@ -29,11 +29,10 @@ from tenure.engine.view.action import Take
 from tenure.engine.view.edit import Insert
 from tenure.lab.events import AccumulatingRun, CallLine, CommitLine, Line, PlanLine, ReplayLine, SummaryLine
 from tenure.lab.harm.names import AnchorForm, names_of
-from tenure.lab.protocols.accumulating import run_of
+from tenure.lab.planner import briefed
+from tenure.lab.protocols.accumulating import ConversationTask, run_of
 from tenure.lab.protocols.runs import UNBOUNDED, USUAL, Conditions, limits, options
-from tenure.lab.protocols.tasks import ConversationTask
 from tenure.lab.replay import replay
-from tenure.lab.stand_ins import briefed
 
 Says = Literal["nothing", "brief", "names"]
 

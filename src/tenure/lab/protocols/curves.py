@@ -13,7 +13,7 @@ from typing import Final
 
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.lab.events import AgeBand, BlockLine, Curves, EntryLine, KindRow, Reach
-from tenure.lab.harm.passage import Passage, of_line
+from tenure.lab.harm.holdings import Passage, of_line
 from tenure.lab.harm.use import StepUse
 from tenure.lab.harm.watch import uses_of
 from tenure.lab.protocols.runs import unbounded, without_head

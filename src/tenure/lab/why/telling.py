@@ -7,8 +7,7 @@ from msgspec import Struct
 
 from tenure.engine.meter.figures import first_line, money, plain, tokens
 from tenure.engine.policies.graph.why import PER
-from tenure.lab.why.account import Appearance, ExpectedNeed, Later, Now, ObjectAccount, Order, Thing, Touch, Within
-from tenure.lab.why.explain import REASONS
+from tenure.lab.why.explain import REASONS, Appearance, ExpectedNeed, Later, Now, ObjectAccount, Order, Thing, Touch, Within
 
 LINES: Final = 3  # of a result that are shown where many stay
 TOUCHES: Final = 3  # commits that are told

