@@ -19,7 +19,6 @@ from tenure.engine.meter.figures import several
 from tenure.errors import StoreError
 from tenure.lab.evidence.measure import CEILING, KNOWN, MARKS, PLACES, PRUNE, SUBJECT, SWEPT, TOGETHER, CorpusEvents, ceilings_of
 from tenure.lab.intervals import wilson
-from tenure.lab.protocols.claims import Tested, rows_of, tested
 from tenure.lab.protocols.runs import USUAL
 from tenure.lab.protocols.workload import RULES
 from tenure.lab.query import Events
@@ -112,17 +111,9 @@ def events_of(found: CorpusEvents, swept: Mapping[str, Sequence[int]] = SWEPT_UN
     }
     labels = [tuple(getattr(label, column) for column in columns) for label in found.labels]
     events.add("labels", columns, labels)
-    events.script(files("tenure.lab.evidence").joinpath("views.sql").read_text(encoding="utf-8"))
-    claims = [_claim(number, each) for number, each in enumerate(tested(rows_of(events)))]
-    columns = dict.fromkeys(("claim", "says", "origin", "protocol", "policy", "verdict", "because", "figures", "line"), "varchar")
-    events.add("claims", {"n": "bigint", **columns}, claims)
+    for script in ("views.sql", "claims.sql"):
+        events.script(files("tenure.lab.evidence").joinpath(script).read_text(encoding="utf-8"))
     return events
-
-
-def _claim(number: int, each: Tested) -> tuple[object, ...]:
-    line = msgspec.json.encode(each).decode()
-    figures = msgspec.json.encode(each.figures).decode()
-    return number, each.claim, each.says, each.origin, each.protocol, each.policy, each.verdict, each.because, figures, line
 
 
 def sections(events: Events, names: Sequence[str], how: str = "", made: str = "") -> list[EvidenceSection]:

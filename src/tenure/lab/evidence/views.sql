@@ -97,6 +97,14 @@ create table swept as
         list(struct_pack(name := 'conversation ' || tasks[1].conversation, m := measured) order by n)
     from conversations group by policy, variant, budget.ceiling;
 
+create table sweep as
+    select protocol, policy, variant, ceiling, first, total_usd(measured.bill) as usd, all_in(measured.bill) as usd_again, measured.misses.calls as calls_missing,
+        list_transform(parts, lambda p: {
+            'name': p.name, 'calls': p.m.calls, 'record_tokens': p.m.record_tokens, 'peak_view_tokens': p.m.peak_view_tokens, 'usd': total_usd(p.m.bill),
+            'missed': missed(p.m), 'calls_missing': p.m.misses.calls
+        }) as parts
+    from swept;
+
 -- Needs whatever leaves: the curves of sessions added up, of all (g = '') and by group.
 create view grouped_curves as select '' as g, source, curves as c from curves union all select groups.name, source, curves.curves from curves join groups using (source);
 create table reach as
