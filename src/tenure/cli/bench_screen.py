@@ -1,7 +1,7 @@
 """What `tenure bench` prints: a line for each task as it is done, a column for each condition at the end."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -11,8 +11,10 @@ from tenure.cli import words
 if TYPE_CHECKING:
     from tenure.lab.bench.measures import Measures
     from tenure.lab.bench.play import TaskOutcome
-    from tenure.lab.bench.run_folders import BenchReport, BenchRow, Rate, Spread
+    from tenure.lab.bench.run_folders import BenchReport
     from tenure.lab.bench.sequence import CheckResult, SequenceStep
+
+Row = dict[str, Any]  # of a report
 
 NONE: Final = "–"
 NOTE_CHARS: Final = 400
@@ -48,9 +50,9 @@ def _figures(outcome: "TaskOutcome") -> str:
 
 def tables(report: "BenchReport", console: Console) -> None:
     """A table for each benchmark, a column for each condition."""
-    for benchmark in dict.fromkeys(row.benchmark for row in report.rows):
-        rows = [row for row in report.rows if row.benchmark == benchmark]
-        table = _columns(words.first_line(benchmark, 60), [row.condition for row in rows])
+    for benchmark in dict.fromkeys(row["benchmark"] for row in report.rows):
+        rows = [row for row in report.rows if row["benchmark"] == benchmark]
+        table = _columns(words.first_line(benchmark, 60), [row["condition"] for row in rows])
         for label, cell in _ROWS:
             cells = [cell(row) for row in rows]
             if any(each not in (NONE, "0", "") for each in cells):
@@ -95,25 +97,25 @@ def _columns(title: str, names: Sequence[str]) -> Table:
     return table
 
 
-def _mean(spread: "Spread | None", text: Callable[[float], str]) -> str:
+def _mean(spread: Row | None, text: Callable[[float], str]) -> str:
     """A mean, with its spread where there is more than one run."""
     if spread is None:
         return NONE
-    return text(spread.mean) + (f" ± {text(spread.sd)}" if spread.sd is not None else "")
+    return text(spread["mean"]) + (f" ± {text(spread['sd'])}" if spread["sd"] is not None else "")
 
 
-def _paid(row: "BenchRow") -> str:
+def _paid(row: Row) -> str:
     """Money, as far as the prices of its calls are known."""
-    if row.usd is None or (row.unpriced and not row.usd.mean):
+    if row["usd"] is None or (row["unpriced"] and not row["usd"]["mean"]):
         return NONE
-    return ("at least " if row.unpriced else "") + _mean(row.usd, words.money)
+    return ("at least " if row["unpriced"] else "") + _mean(row["usd"], words.money)
 
 
-def _rate(rate: "Rate") -> str:
+def _rate(rate: Row) -> str:
     """So many of so many, with the interval."""
-    if rate.value is None:
+    if rate["value"] is None:
         return NONE
-    return f"{rate.hits} of {rate.of} ({rate.low * 100:.0f}–{rate.high * 100:.0f} %)"
+    return f"{rate['hits']} of {rate['of']} ({rate['low'] * 100:.0f}–{rate['high'] * 100:.0f} %)"
 
 
 def _number(value: float) -> str:
@@ -128,32 +130,32 @@ def _share(value: float | None) -> str:
     return NONE if value is None else words.percent(value)
 
 
-_ROWS: "Final[tuple[tuple[str, Callable[[BenchRow], str]], ...]]" = (
-    ("runs", lambda row: str(row.runs)),
-    ("solved tasks", lambda row: _rate(row.solved)),
-    ("calls of the model", lambda row: _mean(row.calls, _number)),
-    ("tokens processed", lambda row: _mean(row.processed, _short)),
-    ("of prompts, cached", lambda row: _share(row.cached_share)),
+_ROWS: Final[tuple[tuple[str, Callable[[Row], str]], ...]] = (
+    ("runs", lambda row: str(row["runs"])),
+    ("solved tasks", lambda row: _rate(row["solved"])),
+    ("calls of the model", lambda row: _mean(row["calls"], _number)),
+    ("tokens processed", lambda row: _mean(row["processed"], _short)),
+    ("of prompts, cached", lambda row: _share(row["cached_share"])),
     ("money", _paid),
-    ("calls without a price", lambda row: str(row.unpriced)),
-    ("seconds", lambda row: _mean(row.seconds, _number)),
-    ("commits", lambda row: _mean(row.commits, _number)),
-    ("summaries", lambda row: _mean(row.summaries, _number)),
-    ("recalls", lambda row: _mean(row.marks.recalls, _number)),
-    ("delimiters", lambda row: _mean(row.marks.delimiters, _number)),
-    ("  refused", lambda row: _rate(row.marks.refused)),
-    ("  their tokens, once", lambda row: _mean(row.marks.overhead_tokens, _short)),
-    ("  calls for them alone", lambda row: _mean(row.marks.overhead_calls, _number)),
-    ("  of tokens processed", lambda row: _share(row.marks.overhead_share)),
-    ("episodes", lambda row: _mean(row.marks.declared, _number)),
-    ("  mistyped", lambda row: _rate(row.marks.mistyped)),
-    ("  left open", lambda row: str(row.marks.left_open)),
-    ("dependencies missing", lambda row: _rate(row.marks.missing)),
-    ("looks", lambda row: _mean(row.marks.explored, _number)),
-    ("  again", lambda row: _rate(row.marks.again)),
-    ("  tokens of those", lambda row: _mean(row.marks.again_tokens, _short)),
-    ("  of an earlier task", lambda row: str(row.marks.again_across)),
-    ("  of what had left", lambda row: str(row.marks.again_gone)),
+    ("calls without a price", lambda row: str(row["unpriced"])),
+    ("seconds", lambda row: _mean(row["seconds"], _number)),
+    ("commits", lambda row: _mean(row["commits"], _number)),
+    ("summaries", lambda row: _mean(row["summaries"], _number)),
+    ("recalls", lambda row: _mean(row["marks"]["recalls"], _number)),
+    ("delimiters", lambda row: _mean(row["marks"]["delimiters"], _number)),
+    ("  refused", lambda row: _rate(row["marks"]["refused"])),
+    ("  their tokens, once", lambda row: _mean(row["marks"]["overhead_tokens"], _short)),
+    ("  calls for them alone", lambda row: _mean(row["marks"]["overhead_calls"], _number)),
+    ("  of tokens processed", lambda row: _share(row["marks"]["overhead_share"])),
+    ("episodes", lambda row: _mean(row["marks"]["declared"], _number)),
+    ("  mistyped", lambda row: _rate(row["marks"]["mistyped"])),
+    ("  left open", lambda row: str(row["marks"]["left_open"])),
+    ("dependencies missing", lambda row: _rate(row["marks"]["missing"])),
+    ("looks", lambda row: _mean(row["marks"]["explored"], _number)),
+    ("  again", lambda row: _rate(row["marks"]["again"])),
+    ("  tokens of those", lambda row: _mean(row["marks"]["again_tokens"], _short)),
+    ("  of an earlier task", lambda row: str(row["marks"]["again_across"])),
+    ("  of what had left", lambda row: str(row["marks"]["again_gone"])),
 )
 
 _MEASURES: "Final[tuple[tuple[str, Callable[[Measures], str]], ...]]" = (

@@ -8,7 +8,7 @@ import pytest
 from tenure.engine.record.entry import Usage
 from tenure.errors import InputError
 from tenure.lab.bench.play import FILE, TaskOutcome, read_outcome, write_outcome
-from tenure.lab.bench.run_folders import BenchRun, rate, report, runs_in, spread
+from tenure.lab.bench.run_folders import BenchRun, report, runs_in
 from tenure.testing.builders import by_words
 
 
@@ -17,23 +17,14 @@ def outcome(task: str = "one", **more: object) -> TaskOutcome:
     return TaskOutcome(**(usual | more))  # type: ignore[arg-type]
 
 
-def test_a_spread_is_that_of_a_sample() -> None:
-    found = spread([2.0, 4.0, 6.0])
-    assert found is not None
-    assert (found.n, found.mean, found.sd, found.low, found.high) == (3, 4.0, 2.0, 2.0, 6.0)
-
-
-def test_one_run_has_a_mean_and_no_spread() -> None:
-    found = spread([5.0])
-    assert found is not None
-    assert found.sd is None
-    assert spread([]) is None
-
-
-def test_a_rate_has_wilsons_interval() -> None:
-    found = rate(1, 10)
-    assert (round(found.low, 4), round(found.high, 4)) == (0.0179, 0.4042)
-    assert rate(0, 0).value is None
+def test_figures_have_the_spread_of_a_sample_and_shares_wilsons_interval() -> None:
+    runs = [BenchRun(benchmark="b", condition="c", name="", tasks=(outcome(calls=n, solved=n == 2),)) for n in (2, 4, 6)]
+    tried = BenchRun(benchmark="b", condition="d", name="", tasks=tuple(outcome(calls=5, solved=not n) for n in range(10)))
+    row, alone = report([*runs, tried]).rows
+    assert row["calls"] == {"n": 3, "mean": 4.0, "sd": 2.0, "low": 2, "high": 6}
+    assert alone["calls"]["sd"] is None
+    assert [round(alone["solved"][name], 4) for name in ("low", "high")] == [0.0179, 0.4042]
+    assert report([BenchRun(benchmark="b", condition="c", name="", tasks=(outcome(),))]).rows[0]["solved"]["value"] is None
 
 
 def test_a_row_says_what_runs_came_to() -> None:
@@ -51,21 +42,18 @@ def test_a_row_says_what_runs_came_to() -> None:
         for n in (1, 2)
     ]
     [row] = report(runs).rows
-    assert (row.runs, row.tasks, row.solved.hits, row.solved.of) == (2, 6, 3, 4)
-    assert row.ended == {"done": 4, "step limit": 2}
-    assert row.calls is not None
-    assert row.calls.mean == 15
-    assert row.usd is not None
-    assert row.usd.mean == 1.5
-    assert row.cached_share == 0.75
-    assert row.solved_share is not None
-    assert row.solved_share.mean == 0.75
-    assert row.marks.delimiters is None, "without a session nothing is known of annotation"
+    assert (row["runs"], row["tasks"], row["solved"]["hits"], row["solved"]["of"]) == (2, 6, 3, 4)
+    assert row["ended"] == {"done": 4, "step limit": 2}
+    assert row["calls"]["mean"] == 15
+    assert row["usd"]["mean"] == 1.5
+    assert row["cached_share"] == 0.75
+    assert row["solved_share"]["mean"] == 0.75
+    assert row["marks"]["delimiters"] is None, "without a session nothing is known of annotation"
 
 
 def test_conditions_and_benchmarks_are_kept_apart() -> None:
     runs = [BenchRun(benchmark=b, condition=c, name="", tasks=(outcome(),)) for b in "xy" for c in ("cwl", "none")]
-    assert [(row.benchmark, row.condition) for row in report(runs).rows] == [
+    assert [(row["benchmark"], row["condition"]) for row in report(runs).rows] == [
         ("x", "cwl"),
         ("x", "none"),
         ("y", "cwl"),

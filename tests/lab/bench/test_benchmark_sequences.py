@@ -91,7 +91,7 @@ def test_two_runs_of_a_script_come_to_the_same(tmp_path: Path) -> None:
         played(tmp_path / name, "kernel", "cwl")
         runs += runs_in(tmp_path / name / "run", by_words, benchmark="kernel").runs
     [row] = report(runs).rows
-    assert (row.runs, row.tasks, row.solved.hits) == (2, 8, 8)
+    assert (row["runs"], row["tasks"], row["solved"]["hits"]) == (2, 8, 8)
     assert row.calls is not None
     assert row.calls.sd == 0
 
