@@ -11,6 +11,8 @@ create view pairs as
   from (select n, "first" as plan, better(forth.verdict, 'first', 'second') as one, better(back.verdict, 'second', 'first') as other
         from compared where forth is not null and back is not null);
 
+-- A row for each policy: mean share of the view that left, verdicts of no impact, cases without one, categories of the worst losses; `detector`: no impact
+-- by the mechanical detector, of the same cases, as far as the question shows.
 create view policies as
   with kinds as (
     select policy, map_from_entries(list({k: category, v: count} order by count desc, place)) as categories
@@ -26,24 +28,37 @@ create view policies as
   select policy, cases, pruned, {hits: valid, of: judged} as no_impact, uncertain, cases - judged - not_asked as failed, not_asked,
     coalesce(categories, map {}) as categories, {hits: detector, of: judged} as detector, place
   from counts left join kinds using (policy);
+-- Judge against detector: plans with an impact by both, by one of them, by neither. `kappa` is Cohen's, agreement beyond what the two shares alone would
+-- bring; null where chance leaves no room for any.
 create view agreement as
-  select count(*) filter (not verdict.valid and missed) as both, count(*) filter (not verdict.valid and not missed) as judge_only,
+  with counts as (select count(*) filter (not verdict.valid and missed) as both, count(*) filter (not verdict.valid and not missed) as judge_only,
     count(*) filter (verdict.valid and missed) as detector_only, count(*) filter (verdict.valid and not missed) as neither
-  from judged_plans;
+  from judged_plans),
+  shares as (select *, "both" + judge_only + detector_only + neither as cases, ("both" + judge_only) / cases as judge, ("both" + detector_only) / cases as detector,
+    judge * detector + (1 - judge) * (1 - detector) as chance from counts)
+  select "both", judge_only, detector_only, neither, case when cases > 0 and chance <> 1 then (("both" + neither) / cases - chance) / (1 - chance) end as kappa
+  from shares;
+-- The judge on cases whose right answer is known: of `needed` those judged to have an impact, of `unused` those judged to have one, and `needed` that the
+-- question has no room to show.
 create view sensitivity as
   select {hits: count(*) filter (control = 'needed' and missed and not valid), of: count(*) filter (control = 'needed' and missed)} as caught,
     {hits: count(*) filter (control = 'unused' and not valid), of: count(*) filter (control = 'unused')} as alarmed,
     count(*) filter (control = 'needed' and not missed) as set_aside
   from (select facts.control as control, verdict.valid as valid, len(lost) > 0 as missed from judged where verdict is not null);
+-- Of pairs put to the A/B judge, those in which it prefers the one that is right, and those in which it prefers the wrong one.
 create view controls as
   select {hits: count(*) filter (chosen = 'first'), of: count(*)} as preferred, count(*) filter (chosen = 'second') as reversed
   from pairs where plan.control <> '';
+-- Whether the A/B judge favours a place: the same letter was better in both orders, a tie in one order and none in the other, and of replies that prefer
+-- anything those that prefer A.
 create view bias as
   select count(*) as pairs, count(*) filter (one <> other and 'tie' not in (one, other)) as flipped,
     count(*) filter (one <> other and 'tie' in (one, other)) as unsteady,
     (select {hits: count(*) filter (verdict = 'A_better'), of: count(*) filter (verdict <> 'tie')}
      from (select forth.verdict as verdict from compared union all select back.verdict from compared)) as first
   from pairs;
+-- Cases on which judge and detector differ, for somebody to look at: who alone says there was an impact, what is missing, and the step that uses it with
+-- its line in its file; 0 where that is not known.
 create view disagreements as
   select n, facts, if(not verdict.valid, 'judge', 'detector') as by, verdict.summary as summary,
     case when verdict.valid then need.text else coalesce(nullif(verdict.culprit.missing, ''), dependency.what, '') end as what,
