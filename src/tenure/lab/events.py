@@ -44,12 +44,12 @@ class SourceFile(Struct, frozen=True, kw_only=True):
 
 
 class BudgetLine(Struct, frozen=True, kw_only=True):
-    """The budget, in provider tokens."""
+    """The budget, in provider tokens; `None`: no such limit."""
 
-    target: int | None
-    ceiling: int | None
-    floor: int | None
-    window: int
+    target: int | None = None
+    ceiling: int | None = None
+    floor: int | None = None
+    window: int | None = None
 
     @classmethod
     def of(cls, budget: Budget) -> Self:
@@ -379,15 +379,6 @@ class Misses(Sum, frozen=True, kw_only=True):
         return self.routed + self.lost
 
 
-class Limits(Struct, frozen=True, kw_only=True):
-    """The budget of a run in the tokens it counts; `None`: no such limit."""
-
-    target: int | None = None
-    ceiling: int | None = None
-    floor: int | None = None
-    window: int | None = None
-
-
 class Measured(Struct, frozen=True, kw_only=True):
     """One replay, or several added up. Tokens are o200k, but those of the bill, which are the provider's."""
 
@@ -412,7 +403,7 @@ class IsolatedRun(Struct, frozen=True, kw_only=True, tag="isolated", tag_field="
 
     source: str
     policy: str
-    budget: Limits
+    budget: BudgetLine
     head_tokens: int
     measured: Measured
 
@@ -431,7 +422,7 @@ class MarkedRun(Struct, frozen=True, kw_only=True, tag="marked_run", tag_field="
     source: str
     policy: str
     variant: Literal["plain", "marked"]
-    budget: Limits
+    budget: BudgetLine
     head_tokens: int  # without the tool that marks
     annotation: Annotation
     measured: Measured
@@ -454,7 +445,7 @@ class AccumulatingRun(Struct, frozen=True, kw_only=True, tag="accumulating", tag
 
     policy: str
     variant: str = ""  # of a compaction: what its summaries say
-    budget: Limits
+    budget: BudgetLine
     head_tokens: int
     measured: Measured
     own: Misses

@@ -20,6 +20,7 @@ from tenure.engine.record.entry import Draft, Entry
 from tenure.engine.record.index import Index
 from tenure.engine.record.recall import Original
 from tenure.errors import Damaged, InputError, StoreError
+from tenure.lab.events import fields_in
 from tenure.lab.recorded import Recorded, ReportedUsage
 from tenure.lab.source import DEFAULT_MODEL, Reading, SessionSource, session_for
 from tenure.logs.detect import HEAD, read
@@ -240,16 +241,7 @@ def _own(path: str, id_: str) -> Iterator[Event]:
                 yield in_place_of(entry)
                 continue
             usage = reported[entry.n].usage if entry.n in reported else None
-            yield Draft(
-                role=entry.role,
-                blocks=entry.blocks,
-                dialect=entry.dialect,
-                payload=entry.payload,
-                at=entry.at,
-                model=entry.model,
-                usage=usage,
-                line=entry.n + 1,
-            )
+            yield Draft(**fields_in(entry, Draft, usage=usage, source=0, line=entry.n + 1))
 
 
 def _tenant(path: str, id_: str) -> str:

@@ -7,6 +7,7 @@ stretch between two compactions counts: a session that was begun elsewhere repor
 """
 
 from collections.abc import Iterable
+from functools import reduce
 from itertools import accumulate, groupby
 from statistics import median
 from typing import Final
@@ -14,13 +15,14 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tenure.engine.meter.ledger import add
 from tenure.engine.meter.ratio import ASSUMED, SMALLEST, Ratio, is_credible
 from tenure.engine.meter.tokens import FRAMING, Tokenizer
 from tenure.engine.record.entry import Draft, Entry, ToolResult, Usage
 from tenure.engine.record.index import Index
 from tenure.engine.view.edit import Drop, Edit, Remove, Replace
 from tenure.engine.view.project import Projection
-from tenure.lab.events import HeadTokens
+from tenure.lab.events import HeadTokens, fields_in
 from tenure.lab.source import session_for
 from tenure.logs.reader import Event, Rewritten
 
@@ -131,10 +133,7 @@ class Recorded:
             return None
         return ReportedUsage(
             calls=len(self._usages),
-            uncached=sum(usage.uncached for usage in self._usages),
-            cache_write=sum(usage.cache_write for usage in self._usages),
-            cache_read=sum(usage.cache_read for usage in self._usages),
-            output=sum(usage.output for usage in self._usages),
+            **fields_in(reduce(add, self._usages), ReportedUsage),
             largest_prompt=max(usage.prompt for usage in self._usages),
             ratio=self.ratio.value,
             head=head_of(self.reports).provider_tokens,

@@ -8,9 +8,9 @@ from tenure.lab.events import (
     AccumulatingRun,
     Annotation,
     Bill,
+    BudgetLine,
     CutLine,
     IsolatedRun,
-    Limits,
     MarkedRun,
     Measured,
     Misses,
@@ -114,7 +114,7 @@ def alone(
     return IsolatedRun(
         source=source,
         policy=policy,
-        budget=Limits(target=target, ceiling=limited),
+        budget=BudgetLine(target=target, ceiling=limited),
         head_tokens=20_000,
         measured=measured(usd, **more),
     )
@@ -126,7 +126,7 @@ def with_marks(policy: str, variant: Literal["plain", "marked"], usd: float, los
         source="a.json",
         policy=policy,
         variant=variant,
-        budget=Limits(ceiling=60_000, floor=44_000),
+        budget=BudgetLine(ceiling=60_000, floor=44_000),
         head_tokens=20_000,
         annotation=Annotation(calls=12, refused=1, tokens=900) if variant == "marked" else Annotation(),
         measured=measured(usd, lost=lost),
@@ -140,7 +140,7 @@ def together(policy: str, usd: float, *, ceiling: int | None = 80_000, variant: 
     return AccumulatingRun(
         policy=policy,
         variant=variant,
-        budget=Limits(ceiling=None if policy == "none" else ceiling),
+        budget=BudgetLine(ceiling=None if policy == "none" else ceiling),
         head_tokens=20_000,
         measured=found,
         own=misses,

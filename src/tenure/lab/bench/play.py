@@ -32,6 +32,7 @@ from tenure.engine.policies import PEERS, POLICIES, UNBOUNDED, policy_named
 from tenure.engine.policies.policy import marks_of
 from tenure.engine.record.entry import Usage
 from tenure.errors import InputError, ModelError
+from tenure.lab.events import fields_in
 from tenure.store.records import Conversation, Records
 
 FILE: Final = "outcome.json"
@@ -347,14 +348,9 @@ def _outcome(task: BenchTask, setup: PlaySetup, turn: _TaskTurn, done: TurnDone,
         reason=done.reason,
         why=done.why,
         text=done.text,
-        calls=turn.calls,
         usage=add(turn.spent.usage, helpers.usage),
         usd=turn.spent.usd + helpers.usd,
-        unpriced=_unpriced(agent) - turn.unpriced,
-        seconds=turn.seconds,
-        commits=turn.commits,
-        summaries=turn.summaries,
-        recalls=turn.recalls,
+        **fields_in(turn, TaskOutcome, unpriced=_unpriced(agent) - turn.unpriced),
     )
 
 

@@ -25,7 +25,7 @@ from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Draft, ToolCall, ToolResult
 from tenure.errors import InputError
 from tenure.lab.cuts import cuts
-from tenure.lab.events import AccumulatingRun, Annotation, Billed, CutLine, IsolatedRun, MarkedRun, Needed, Profile
+from tenure.lab.events import AccumulatingRun, Annotation, Billed, CutLine, IsolatedRun, MarkedRun, Needed, Profile, fields_in
 from tenure.lab.evidence.corpus import Corpus, Member, address_of, owner_of, sample_of, source_of, without_folder
 from tenure.lab.marks import Mark, MarkBook, is_mark, marked
 from tenure.lab.protocols.accumulating import ConversationTask, accumulating, layout_of
@@ -420,15 +420,7 @@ def _marked(job: CorpusJob, tokenizer: Tokenizer) -> Iterator[Line]:
         policy = judged(ALL.get(name), plain.path)
         for variant, one, annotation in variants:
             run = isolated(one, policy, MARKED_BUDGET if policy is not None else budget_of(None), tokenizer)
-            yield MarkedRun(
-                source=run.source,
-                policy=name,
-                variant=variant,
-                budget=run.budget,
-                head_tokens=run.head_tokens,
-                annotation=annotation,
-                measured=run.measured,
-            )
+            yield MarkedRun(**fields_in(run, MarkedRun, policy=name), variant=variant, annotation=annotation)
 
 
 def _annotation(session: SessionSource, tokenizer: Tokenizer) -> Annotation:

@@ -44,7 +44,7 @@ from tenure.engine.view.edit import Drop, Edit, Insert, LoggedAction, Replace
 from tenure.engine.view.project import Projection, View
 from tenure.errors import ModelError
 from tenure.lab.cuts import POINTS, PRUNE, Ground, grounds, rehearsed
-from tenure.lab.events import Category, HarmLine, spelled
+from tenure.lab.events import Category, HarmLine, fields_in, spelled
 from tenure.lab.events import Verdict as Stands
 from tenure.lab.harm.holdings import plain, words_of
 from tenure.lab.harm.names import AnchorForm
@@ -197,14 +197,10 @@ def _case(
     )
 
 
-_SHARED: Final = ("call", "entry", "block", "kind", "form", "text", "objects", "held", "category")
-
-
 def _needs(lines: Iterable[HarmLine], entries: Sequence[Entry]) -> Iterator[CaseNeed]:
     for line in lines:
         if line.part != "thinking":
-            shared = {name: getattr(line, name) for name in _SHARED}
-            yield CaseNeed(**shared, line=entries[line.entry].line, stands=line.verdict)
+            yield CaseNeed(**fields_in(line, CaseNeed), line=entries[line.entry].line, stands=line.verdict)
 
 
 _WORDS: Final[dict[Origin, Kind]] = {

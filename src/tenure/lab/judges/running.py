@@ -23,7 +23,7 @@ from tenure.engine.meter.price import prices_for
 from tenure.engine.record.entry import Count, Draft, Origin, Role, Text, Usage
 from tenure.engine.record.visible import json_of
 from tenure.errors import Failure, InputError, ModelError, StoreError, TenureError
-from tenure.lab.events import Sum
+from tenure.lab.events import Sum, fields_in
 from tenure.lab.judges import no_impact, preference
 from tenure.lab.judges.cases import Case, CaseFacts, CaseNeed
 from tenure.lab.judges.contracts import Unusable, whole
@@ -334,12 +334,8 @@ class _Asker:
         lost = tuple(need for need in request.in_sight if need.stands == "lost")
         judgement = self._judgement(request, lambda reply: no_impact.read(reply, request.objects), VerdictLine, facts=case.facts)
         return PlanOutcome(
+            **fields_in(request, PlanOutcome),
             facts=case.facts,
-            key=request.key,
-            contract=request.contract,
-            tokens=request.tokens,
-            shortened=request.shortened,
-            left_out=request.left_out,
             lost=lost,
             hidden=sum(need.stands == "lost" for need in case.needs) - len(lost),
             **msgspec.structs.asdict(judgement),

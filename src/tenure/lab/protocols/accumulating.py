@@ -21,7 +21,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Block, Draft, Origin, Role, Text, ToolCall
-from tenure.lab.events import AccumulatingRun, CallLine, EditTarget, EntryLine, HarmLine, Limits, Line, Misses, TaskMisses
+from tenure.lab.events import AccumulatingRun, BudgetLine, CallLine, EditTarget, EntryLine, HarmLine, Line, Misses, TaskMisses
 from tenure.lab.harm.names import AnchorForm, names_of
 from tenure.lab.loading import source
 from tenure.lab.protocols.runs import USUAL, Conditions, Measuring, Tally, limits, options, without_head
@@ -226,7 +226,7 @@ def run_of(
     lines: Iterable[Line],
     tasks: Sequence[ConversationTask],
     policy: str,
-    budget: Limits,
+    budget: BudgetLine,
     conditions: Conditions = USUAL,
     *,
     variant: str = "",

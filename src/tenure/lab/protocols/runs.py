@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
@@ -16,23 +17,22 @@ from tenure.engine.record.entry import Draft, Role
 from tenure.lab.bill import Billing
 from tenure.lab.events import (
     At,
+    BudgetLine,
     CallLine,
     CommitLine,
     EditTarget,
     HarmLine,
     IsolatedRun,
-    Limits,
     Line,
     Measured,
     Misses,
     SummaryLine,
+    fields_in,
 )
 from tenure.lab.harm.watch import Watch
 from tenure.lab.replay import Options, replay
 from tenure.lab.source import SessionSource
 from tenure.logs.reader import Event, Rewritten
-
-_NO_SUMMARY = "a replay that ended without its summary"
 
 
 class Tally:
@@ -92,22 +92,14 @@ class Measuring:
     def measured(self) -> Measured:
         """The sums; of a replay whose last line was taken."""
         summary = self._summary
-        assert summary is not None, _NO_SUMMARY
+        assert summary is not None, "a replay that ended without its summary"
         return Measured(
+            **fields_in(summary, Measured, commits=self._commits),
             sessions=1,
-            entries=summary.entries,
-            calls=summary.calls,
-            record_tokens=summary.record_tokens,
             view_tokens=self._view_tokens,
-            peak_view_tokens=summary.peak_view_tokens,
-            commits=self._commits,
             prefix_breaks=self._breaks,
             bill=self._billing.bill,
             misses=self._tally.misses,
-            evicted_tokens=summary.evicted_tokens,
-            evicted_by_kind=summary.evicted_by_kind,
-            unmet=summary.unmet,
-            violations=summary.violations,
         )
 
     def _bill(self, line: Line | HarmLine | EditTarget) -> None:
@@ -169,13 +161,13 @@ def budget_of(ceiling: int | None, *, floor: int | None = None) -> Budget:
     return Budget(ceiling=ceiling, floor=floor, window=UNBOUNDED)
 
 
-def limits(budget: Budget) -> Limits:
+def limits(budget: Budget) -> BudgetLine:
     """A budget as rows state it; a window of UNBOUNDED tokens is none."""
-    return Limits(
-        target=budget.target,
-        ceiling=budget.ceiling,
-        floor=budget.floor_of(budget.limit) if budget.limit < UNBOUNDED else None,
-        window=budget.window if budget.window < UNBOUNDED else None,
+    line = BudgetLine.of(budget)
+    return replace(
+        line,
+        floor=line.floor if budget.limit < UNBOUNDED else None,
+        window=line.window if budget.window < UNBOUNDED else None,
     )
 
 

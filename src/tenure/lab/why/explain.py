@@ -25,7 +25,7 @@ from tenure.engine.view.edit import Drop, Insert, Replace, Restore
 from tenure.engine.view.guard import Hold
 from tenure.engine.view.residue import start_of
 from tenure.errors import InputError
-from tenure.lab.events import Verdict
+from tenure.lab.events import HarmLine, fields_in
 from tenure.lab.why.past import Moment, call_of
 
 State = Literal["whole", "restored", "shortened", "in part", "gone"]
@@ -151,17 +151,6 @@ class Within(Struct, frozen=True, kw_only=True):
     dependencies: tuple[str, ...] = ()
 
 
-class Later(Struct, frozen=True, kw_only=True):
-    """A later step that needed it once it had left."""
-
-    call: int
-    verdict: Verdict
-    text: str
-    more: int
-    route: str
-    commit: int
-
-
 class ObjectAccount(Struct, frozen=True, kw_only=True):
     """All that is known about one object at one moment."""
 
@@ -173,7 +162,7 @@ class ObjectAccount(Struct, frozen=True, kw_only=True):
     need: ExpectedNeed | None
     order: Order | None
     within: Within | None
-    later: tuple[Later, ...]
+    later: tuple[HarmLine, ...]  # steps that needed it once it had left, as the harm detector tells them
     recall: str  # the call
     command: str
 
@@ -255,11 +244,8 @@ def _touches(moment: Moment, places: tuple[At, ...]) -> Iterator[Touch]:
         if deeds:
             price = commit.price
             yield Touch(
-                commit=commit.n,
+                **fields_in(commit, Touch, commit=commit.n),
                 before_call=call_of(moment.session.index, commit.entries),
-                policy=commit.policy,
-                moment=commit.moment,
-                reason=commit.reason,
                 deed=" and ".join(deeds),
                 before=before,
                 after=sum(shown[at] for at in held),
@@ -406,14 +392,12 @@ def _handles(index: Index, ordinals: Iterator[int]) -> tuple[str, ...]:
     return tuple(index.handle(index.episodes[each].object, index.episodes[each].start[0]) for each in ordinals)
 
 
-def _later(moment: Moment, places: tuple[At, ...], since: int) -> Iterator[Later]:
+def _later(moment: Moment, places: tuple[At, ...], since: int) -> Iterator[HarmLine]:
     """What steps from call `since` on needed that lay in it too, in the order of the calls."""
     own = set(places)
     for need in moment.past.needs:
         if need.call >= since and need.part != "thinking" and not own.isdisjoint(need.held):
-            yield Later(
-                call=need.call, verdict=need.verdict, text=need.text, more=need.more, route=need.route, commit=need.commit
-            )
+            yield need
 
 
 REASONS: Final = 3  # that are told

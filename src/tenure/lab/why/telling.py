@@ -7,7 +7,8 @@ from msgspec import Struct
 
 from tenure.engine.meter.figures import first_line, money, plain, tokens
 from tenure.engine.policies.graph.why import PER
-from tenure.lab.why.explain import REASONS, Appearance, ExpectedNeed, Later, Now, ObjectAccount, Order, Thing, Touch, Within
+from tenure.lab.events import HarmLine
+from tenure.lab.why.explain import REASONS, Appearance, ExpectedNeed, Now, ObjectAccount, Order, Thing, Touch, Within
 
 LINES: Final = 3  # of a result that are shown where many stay
 TOUCHES: Final = 3  # commits that are told
@@ -211,7 +212,7 @@ def _later(why: ObjectAccount, room: int) -> Iterator[AccountRow]:
         yield AccountRow("", _needed(need, room))
 
 
-def _needed(need: Later, room: int) -> str:
+def _needed(need: HarmLine, room: int) -> str:
     way = f" ({need.verdict}{f' by {need.route}' if need.route else ''})"
     more = f" and {need.more:,} more" if need.more else ""
     start = f"call {need.call:,}: "

@@ -25,6 +25,7 @@ from pydantic import Field
 from tenure.lab.bench.harnesses import command as commands
 from tenure.lab.bench.harnesses import logs
 from tenure.lab.bench.play import CEILING, CWL, STORE, condition_named
+from tenure.lab.events import fields_in
 
 
 class TenureOptions(InstalledAgentOptions):
@@ -121,16 +122,8 @@ class Tenure(BaseInstalledAgent):
             words.write_text(instruction, encoding="utf-8")
             await self._upload_agent_owned_file(environment, words, f"{remote}/{commands.WORDS}")
         options = self.options
-        playing = commands.PlayCommand(
-            model=self.model_name or "",
-            condition=options.condition,
-            ceiling=options.ceiling,
-            endpoint=options.endpoint,
-            max_calls=options.max_calls,
-            max_usd=options.max_usd,
-            fields=options.fields,
-            program=options.program or "tenure",
-        )
+        own = fields_in(options, commands.PlayCommand, model=self.model_name or "", program=options.program or "tenure")
+        playing = commands.PlayCommand(**own)
         line = self._path + commands.command(playing, remote, task=environment.environment_name)
         keys = {name: value for name in commands.KEYS if (value := self._get_env(name))}
         try:
