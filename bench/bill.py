@@ -9,11 +9,11 @@ from pathlib import Path
 
 from tenure.engine.meter.tokens import o200k
 from tenure.errors import InputError
-from tenure.lab.events import Billed
 from tenure.lab.evidence.corpus import Corpus
 from tenure.lab.evidence.measure import CorpusEvents
 from tenure.lab.evidence.pages import events_of, sections
 from tenure.lab.loading import source
+from tenure.lab.measured import Billed
 from tenure.lab.report.template import asking
 from tenure.lab.source import SessionSource
 from tenure.lab.validation import compare, places

@@ -11,11 +11,11 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES
 from tenure.errors import InputError
 from tenure.lab.cuts import cuts
-from tenure.lab.events import CutLine
 from tenure.lab.evidence.corpus import Corpus
 from tenure.lab.evidence.measure import CorpusEvents
 from tenure.lab.evidence.pages import events_of
 from tenure.lab.loading import source
+from tenure.lab.measured import CutLine
 from tenure.lab.report.template import asking
 
 SUFFIXES = (".jsonl", ".json", ".md", ".traj", ".eval", ".xz", ".gz", ".zst")

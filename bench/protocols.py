@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import policy_named
 from tenure.errors import InputError
-from tenure.lab.events import AccumulatingRun, IsolatedRun, Needed
 from tenure.lab.evidence.corpus import Corpus, Member
 from tenure.lab.evidence.measure import COMPACTIONS, CorpusEvents, Line
 from tenure.lab.evidence.pages import events_of, sections
 from tenure.lab.loading import source
+from tenure.lab.measured import AccumulatingRun, IsolatedRun, Needed
 from tenure.lab.protocols.accumulating import HUMAN_TOKENS, ConversationTask, accumulating, layout_of
 from tenure.lab.protocols.compaction import compacted
 from tenure.lab.protocols.curves import curves

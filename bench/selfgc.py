@@ -23,13 +23,14 @@ from tenure.engine.planners.selfgc.setting import SelfGc
 from tenure.engine.policies import PEERS, POLICIES
 from tenure.errors import InputError, ModelError
 from tenure.lab.cuts import PRUNE, cuts, grounds
-from tenure.lab.events import CutLine, PlanLine, SummaryLine
+from tenure.lab.events import PlanLine, SummaryLine
 from tenure.lab.evidence.corpus import source_of
 from tenure.lab.evidence.measure import SUBJECT, judged
 from tenure.lab.intervals import Share
 from tenure.lab.judges import no_impact, preference
 from tenure.lab.judges.cases import cases
 from tenure.lab.judges.contracts import Unusable
+from tenure.lab.measured import CutLine
 from tenure.lab.planner import PLANNER, SELFGC, PlannerPolicy, RecordedPlans
 from tenure.lab.replay import Options, replay
 from tenure.models.batch import BatchModel, question_id

@@ -7,10 +7,10 @@ from reported_sessions import HEAD, cold, made, told, worked
 
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.entry import Usage
-from tenure.lab.events import Amounts, Billed, Caching, Compared
 from tenure.lab.evidence.corpus import Corpus
 from tenure.lab.evidence.measure import CorpusEvents
 from tenure.lab.evidence.pages import events_of
+from tenure.lab.measured import Amounts, Billed, Caching, Compared
 from tenure.lab.source import SessionSource
 from tenure.lab.validation import CAUSES, ComparedCall, compare, places
 

@@ -8,8 +8,8 @@ from tenure.engine.policies import PEERS, POLICIES
 from tenure.engine.policies.policy import Conduct, Policy
 from tenure.engine.policies.situation import Situation
 from tenure.lab.cuts import cuts
-from tenure.lab.events import CutLine
 from tenure.lab.loading import source
+from tenure.lab.measured import CutLine
 
 TOKENIZER = o200k()
 BULK = "\n".join(f"{n}: nothing here is ever wanted again, row {n * n}" for n in range(160))

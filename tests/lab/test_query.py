@@ -9,7 +9,8 @@ import pytest
 
 from tenure.engine.view.edit import Drop, Insert
 from tenure.errors import InputError
-from tenure.lab.events import EVENTS, CommitLine, HoldLine, RecallLine
+from tenure.lab.events import CommitLine, HoldLine, RecallLine
+from tenure.lab.measured import EVENTS
 from tenure.lab.query import Events, tables
 from tenure.lab.query_process import CELL_CHARS, answer
 

@@ -28,10 +28,11 @@ from tenure.engine.record.entry import At, Entry, Origin, Role
 from tenure.engine.record.index import NONE
 from tenure.engine.view.edit import Drop, Edit, Replace
 from tenure.errors import ModelError
-from tenure.lab.events import CutLine, EntryLine, spelled
+from tenure.lab.events import EntryLine, spelled
 from tenure.lab.harm.holdings import of_line, plain
 from tenure.lab.harm.watch import Uses, after_cut, edits_after_cut, uses_of
 from tenure.lab.loading import Loaded, load
+from tenure.lab.measured import CutLine
 from tenure.lab.protocols.runs import Tally
 from tenure.lab.replay import Options
 from tenure.lab.replay import replay as replayed

@@ -4,6 +4,9 @@ from typing import Final
 
 from msgspec import UNSET
 
+from tenure.engine.lifecycle.session import Session
+from tenure.engine.record.entry import At
+from tenure.engine.record.index import NONE, Index
 from tenure.engine.record.tools import Kinds, is_delimiter
 from tenure.lab.events import BlockLine
 
@@ -36,3 +39,22 @@ def kind_of_line(block: BlockLine) -> str:
     """The same of a line's block."""
     tool = block.name if block.name is not UNSET else ""
     return kind_name(str(block.kind), str(block.origin), tool, str(_kinds.of(tool)) if tool else "")
+
+
+def kind_at(index: Index, at: At) -> str:
+    """The same of a block of a record."""
+    facts = index.block(at)
+    span = index.spans[facts.span] if facts.span != NONE else None
+    return kind_name(facts.kind, str(facts.origin), *((span.tool, str(span.kind)) if span is not None else ()))
+
+
+def stayed_by_kind(session: Session) -> dict[str, int]:
+    """O200k tokens that the view shows, by kind, most first."""
+    view, stayed = session.view, dict[str, int]()
+    for row in view.rows():
+        for block in row.blocks:
+            kind = kind_at(session.index, (row.entry, block))
+            stayed[kind] = stayed.get(kind, 0) + view.weight(row.entry, block)
+    if residues := sum(insert.tokens for insert in view.inserts):
+        stayed[RESIDUES] = residues
+    return dict(sorted(stayed.items(), key=lambda item: -item[1]))

@@ -1,6 +1,6 @@
 """Events as tables that SQL can ask: DuckDB views over JSON lines, one view for each type of event.
 
-The columns of a view are the fields of its event in `tenure.lab.events`: numbers, texts, lists, structs and maps. Texts with several shapes are
+The columns of a view are the fields of its event in `tenure.lab.events` or `measured`: numbers, texts, lists, structs and maps. Texts with several shapes are
 JSON. A column is null where a line leaves it out; a field or a type of event that is not known is ignored.
 """
 
@@ -20,7 +20,8 @@ from msgspec import Struct, inspect
 
 from tenure.engine.record.visible import json_of
 from tenure.errors import InputError
-from tenure.lab.events import EVENTS, spelled
+from tenure.lab.events import spelled
+from tenure.lab.measured import EVENTS
 from tenure.lab.query_process import MEMORY, NO_MEMORY, QueryAnswer, write
 
 # The views that unfold the lists of others, as the columns that they have and what they are made of.

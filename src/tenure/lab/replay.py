@@ -22,7 +22,6 @@ from tenure.engine.lifecycle.budget import Budget, GateRule
 from tenure.engine.lifecycle.decision import Propose, Stay, Unmet
 from tenure.engine.lifecycle.fit import shortens
 from tenure.engine.lifecycle.session import Session, Setup
-from tenure.engine.meter.cache import CachedCall, SimulatedCache, seconds_of
 from tenure.engine.meter.media import media_tokens
 from tenure.engine.meter.price import Prices, prices_for
 from tenure.engine.meter.tokens import FRAMING, Tokenizer, weigh
@@ -30,7 +29,6 @@ from tenure.engine.planners.selfgc.plan import RefusedTarget
 from tenure.engine.planners.selfgc.setting import OURS, SelfGc
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.policies.offer import delimiter_offer
-from tenure.engine.policies.peers import Peer
 from tenure.engine.policies.policy import Planned, Policy
 from tenure.engine.record.chain import neutral_payload
 from tenure.engine.record.entry import Block, Draft, Entry, Media, Role, ToolCall, ToolResult, Usage
@@ -43,9 +41,10 @@ from tenure.engine.view.rules import Rules
 from tenure.lab import events as line_of
 from tenure.lab.events import HeadTokens, Line, fields_in
 from tenure.lab.helping import Helped, Helping
-from tenure.lab.kinds import kind_name
+from tenure.lab.kinds import kind_at, stayed_by_kind
 from tenure.lab.recorded import Recorded, learned_head
-from tenure.lab.source import DEFAULT_MODEL, Reading, SessionSource
+from tenure.lab.sent import SentWindow
+from tenure.lab.source import DEFAULT_MODEL, Reading, SessionSource, settings_of
 from tenure.logs.pi_weights import weigh_like_pi
 from tenure.logs.reader import Event, Rewritten, Skipped, SubAgent
 
@@ -120,17 +119,6 @@ def _delimiter_tokens(policy: Policy | None, count: Tokenizer) -> int:
     return sum(map(count, (offer.name, offer.description, encode(offer.schema).decode())))
 
 
-class _Sent(Struct):
-    """The bill of one window, and what of the request that was sent last still stands unchanged."""
-
-    cache: SimulatedCache
-    model: str = ""  # whose cache it is
-    unbroken: int = 0  # o200k tokens
-    read: int = 0
-    prompt: int = 0
-    usd: float = 0.0
-
-
 class _Pending(Struct, frozen=True, kw_only=True):
     """A model's plan that waits in the session, and the turns of a person when it was made."""
 
@@ -176,8 +164,7 @@ class _ReplayRun:
         self._pending: _Pending | None = None
         self._helpers_usd = 0.0
         self.evicted: dict[int, str] = {}  # entry -> payload hash, of entries of which something left
-        self._sent = _Sent(SimulatedCache(prices=self.prices))
-        self._uncapped = _Sent(SimulatedCache(prices=self.prices))
+        self._sent, self._uncapped = (SentWindow(self.prices, one_model=bool(options.model)) for _ in range(2))
         self._protected: dict[tuple[int, int], str] = {}
         self._hashes: list[str] = []
         self._calls = 0
@@ -200,7 +187,7 @@ class _ReplayRun:
         return line_of.ReplayLine(
             sources=sources,
             policy=options.policy.name if options.policy else "none",
-            settings={"faithful": options.faithful, **helpers} | options.settings | _settings(options.policy) | life,
+            settings={"faithful": options.faithful, **helpers} | options.settings | settings_of(options.policy) | life,
             model=self.model,
             model_known=model_known,
             budget=line_of.BudgetLine.of(self.options.budget),
@@ -215,7 +202,8 @@ class _ReplayRun:
     def begin_source(self) -> None:
         """The next events come from another file; its reader counts its messages from 0."""
         self.recorded.begin_source(self.session.length)
-        self._sent.model = self._uncapped.model = ""
+        self._sent.begin_source()
+        self._uncapped.begin_source()
 
     def take(self, event: Event, source: int) -> Iterator[Line]:
         """One event of a reader."""
@@ -250,12 +238,12 @@ class _ReplayRun:
             record_tokens=self.session.index.tokens,
             skipped=self._skipped,
             unmet=self._unmet,
-            stayed_by_kind=self._stayed(),
+            stayed_by_kind=stayed_by_kind(self.session),
             evicted_tokens=sum(self._left.values()),
             evicted_by_kind=dict(sorted(self._left.items(), key=lambda item: -item[1])),
             recoverable_share=recoverable_share,
-            prefix_reuse=_share(self._sent.read, self._sent.prompt),
-            prefix_reuse_uncapped=_share(self._uncapped.read, self._uncapped.prompt),
+            prefix_reuse=self._sent.reuse,
+            prefix_reuse_uncapped=self._uncapped.reuse,
             prompt_tokens=self._sent.prompt,
             prompt_tokens_uncapped=self._uncapped.prompt,
             helpers_usd=self._helpers_usd,
@@ -378,7 +366,7 @@ class _ReplayRun:
         if self.options.planner is None and self.options.summariser is None:
             for entry in [entry for entry in self._texts if not self._is_read(entry)]:
                 del self._texts[entry]
-        self._break(self._sent, before, after)
+        self._sent.keep(self.head.tokens + shared_prefix(before, after, self.session.index))
         return before, after
 
     def _is_read(self, entry: int) -> bool:
@@ -386,10 +374,6 @@ class _ReplayRun:
         index, view = self.session.index, self.session.view
         results = (span.result for span in index.spans_in(entry, entry + 1))
         return view.row(entry) is not None or any(result is not None and view.shows(*result) for result in results)
-
-    def _break(self, sent: _Sent, before: View, after: View) -> None:
-        """What was sent last stands only as far as the view is the same."""
-        sent.unbroken = min(sent.unbroken, self.head.tokens + shared_prefix(before, after, self.session.index))
 
     def _committed(self, commit: Commit) -> line_of.CommitLine:
         edits = edits_v2_to_v1(commit.edits)
@@ -421,8 +405,8 @@ class _ReplayRun:
         )
         tokens = head + session.view.tokens
         shared = self._sent.unbroken
-        usage = self._send(self._sent, tokens, output, answer)
-        self._send(self._uncapped, head + self.recorded.view.tokens, output, answer)
+        usage = self._sent.send(tokens, session.ratio, output, answer)
+        self._uncapped.send(head + self.recorded.view.tokens, session.ratio, output, answer)
         self._peak = max(self._peak, tokens)
         made = line_of.CallLine(
             call=self._calls,
@@ -442,28 +426,6 @@ class _ReplayRun:
         self._calls += 1
         self._learn(answer)
         return made
-
-    def _send(self, sent: _Sent, tokens: int, output: int, answer: Draft) -> Usage:
-        """Bill one request against what still stands of the one before it; a model finds nothing in the cache of another one."""
-        ratio = self.session.ratio
-        shared = round(sent.unbroken * ratio)
-        if self._is_other(sent, answer):
-            sent.cache = SimulatedCache(prices=self.prices)
-        elif sent.cache.tokens:  # the same text weighs more once the ratio has risen, and none of it is written again for that
-            sent.cache = structs.replace(sent.cache, tokens=max(sent.cache.tokens, shared))
-        call = CachedCall(
-            prompt_tokens=round(tokens * ratio), shared_prefix_tokens=shared, output=output, at=seconds_of(answer.at)
-        )
-        charge, sent.cache = sent.cache.send(call)
-        sent.unbroken, sent.model = tokens, answer.model or sent.model
-        sent.read += charge.usage.cache_read
-        sent.prompt += charge.usage.prompt
-        sent.usd += charge.usd
-        return charge.usage
-
-    def _is_other(self, sent: _Sent, answer: Draft) -> bool:
-        """Whether a session goes on with another model, and is not to be priced as one."""
-        return not self.options.model and "" not in (answer.model, sent.model) and answer.model != sent.model
 
     def _learn(self, answer: Draft) -> None:
         learns = self.options.learn and not self.options.like_pi
@@ -488,7 +450,7 @@ class _ReplayRun:
         edits, window = self.recorded.edits(self.session.view, event), self.recorded.view
         was = window.freeze()
         if self.recorded.rewrite(event):
-            self._break(self._uncapped, was, window.freeze())
+            self._uncapped.keep(self.head.tokens + shared_prefix(was, window.freeze(), self.session.index))
         if not edits:
             return
         before = self.session.view.tokens
@@ -514,7 +476,7 @@ class _ReplayRun:
             if not isinstance(edit, Drop | Replace):
                 continue
             self.evicted[edit.entry] = self._hashes[edit.entry]
-            kind = self._kind((edit.entry, edit.block))
+            kind = kind_at(self.session.index, (edit.entry, edit.block))
             stays = edit.tokens if isinstance(edit, Replace) else 0
             weight = (
                 self.session.index.weights(edit.entry)[edit.block]
@@ -522,25 +484,6 @@ class _ReplayRun:
                 else self.session.view.weight(edit.entry, edit.block)
             )
             self._left[kind] = self._left.get(kind, 0) + weight - stays
-
-    def _stayed(self) -> dict[str, int]:
-        """What the view shows at the end, by kind."""
-        stayed: dict[str, int] = {}
-        for row in self.session.view.rows():
-            for block in row.blocks:
-                kind = self._kind((row.entry, block))
-                stayed[kind] = stayed.get(kind, 0) + self.session.view.weight(row.entry, block)
-        if residues := sum(insert.tokens for insert in self.session.view.inserts):
-            stayed["residues"] = residues
-        return dict(sorted(stayed.items(), key=lambda item: -item[1]))
-
-    def _kind(self, at: tuple[int, int]) -> str:
-        """What a block is, as a person would say it."""
-        facts = self.session.index.block(at)
-        if facts.span != NONE:
-            span = self.session.index.spans[facts.span]
-            return kind_name(facts.kind, str(facts.origin), span.tool, str(span.kind))
-        return kind_name(facts.kind, str(facts.origin))
 
     def _entry(self, entry: Entry, source: int) -> line_of.EntryLine:
         facts = self.session.index.entries[entry.n]
@@ -591,24 +534,6 @@ def _named(action: Action, session: Session) -> tuple[str, str]:
             return "", ""
 
 
-def _settings(policy: Policy | None) -> dict[str, str | int | float | bool | None]:
-    """What a policy is set to, as far as it is plain values."""
-    if policy is None:
-        return {}
-    own = policy.settings if isinstance(policy, Peer) else structs.asdict(policy) if isinstance(policy, Struct) else {}
-    conduct = policy.conduct
-    every = own | {
-        "batch": conduct.amount != "limit",
-        "escalates": not conduct.by_level,
-        "lines": conduct.naming == "lines",
-        "whole": conduct.amount == "all",
-        "descriptions": conduct.naming != "nothing",
-        "tail_exchanges": conduct.tail_exchanges,
-        "before_marks": conduct.before_marks,
-    }
-    return {name: value for name, value in every.items() if name != "name" and isinstance(value, str | int | float | bool)}
-
-
 def _recoverable(readings: list[Reading], evicted: dict[int, str], length: int) -> float:
     """Share of the entries of which something left whose bytes, read again from the source, have the hash they had."""
     drafts = (event for reading in readings for event in reading.source.events()[1] if isinstance(event, Draft))
@@ -618,7 +543,3 @@ def _recoverable(readings: list[Reading], evicted: dict[int, str], length: int) 
         if number in evicted and number < length
     )
     return sum(again) / len(evicted) if evicted else 1.0
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0

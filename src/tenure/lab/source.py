@@ -11,6 +11,7 @@ from tenure.apis.rules import rules_for
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.tokens import Tokenizer, weigh
+from tenure.engine.policies.peers import Peer
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Draft
 from tenure.lab.events import SourceFile, spelled
@@ -68,3 +69,21 @@ def session_for(
     rules = rules_for("", model, "")
     setup = Setup(budget=budget or Budget(), rules=rules, policy=policy, tenant=tenant)
     return Session(setup, weigh=partial(weigh, tokenizer=count, media=rules.media), count=count, **more)
+
+
+def settings_of(policy: Policy | None) -> dict[str, str | int | float | bool | None]:
+    """What a policy is set to, as far as it is plain values."""
+    if policy is None:
+        return {}
+    own = policy.settings if isinstance(policy, Peer) else structs.asdict(policy) if isinstance(policy, Struct) else {}
+    conduct = policy.conduct
+    every = own | {
+        "batch": conduct.amount != "limit",
+        "escalates": not conduct.by_level,
+        "lines": conduct.naming == "lines",
+        "whole": conduct.amount == "all",
+        "descriptions": conduct.naming != "nothing",
+        "tail_exchanges": conduct.tail_exchanges,
+        "before_marks": conduct.before_marks,
+    }
+    return {name: value for name, value in every.items() if name != "name" and isinstance(value, str | int | float | bool)}

@@ -15,7 +15,8 @@ from tenure.engine.meter.cache import CachedCall, SimulatedCache, seconds_of
 from tenure.engine.meter.price import Prices
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.entry import Usage
-from tenure.lab.events import Amounts, Caching, CallLine, Cause, Compared, Off, ReplayLine, ReportedLine
+from tenure.lab.events import CallLine, ReplayLine, ReportedLine
+from tenure.lab.measured import Amounts, Caching, Cause, Compared, Off
 from tenure.lab.recorded import head_of, ratio_of, reports_of
 from tenure.lab.replay import Options, replay
 from tenure.lab.source import SessionSource

@@ -4,19 +4,8 @@ import json
 from pathlib import Path
 from typing import Literal
 
-from tenure.lab.events import (
-    AccumulatingRun,
-    Annotation,
-    Bill,
-    BudgetLine,
-    CutLine,
-    IsolatedRun,
-    MarkedRun,
-    Measured,
-    Misses,
-    Part,
-    TaskMisses,
-)
+from tenure.lab.events import Bill, BudgetLine, Part
+from tenure.lab.measured import AccumulatingRun, Annotation, CutLine, IsolatedRun, MarkedRun, Measured, Misses, TaskMisses
 
 ROW_TOKENS = 17  # about
 

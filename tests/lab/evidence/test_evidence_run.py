@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from tenure.engine.meter.tokens import o200k
 from tenure.errors import InputError
-from tenure.lab.events import AccumulatingRun, CutLine, IsolatedRun, MarkedRun, Needed
 from tenure.lab.evidence import measure
 from tenure.lab.evidence.corpus import Corpus, Member, corpus_of, sample_of, source_of
 from tenure.lab.evidence.measure import ALL, MARKED, CorpusEvents, gathered, work
 from tenure.lab.evidence.pages import MADE, SECTIONS, files_of, write
 from tenure.lab.marks import marks_in
+from tenure.lab.measured import AccumulatingRun, CutLine, IsolatedRun, MarkedRun, Needed
 from tenure.lab.protocols.runs import budget_of, isolated
 from tenure.lab.spread import Answer, Engine, Processes, ResultFolder, Work, engine_named, one_process
 

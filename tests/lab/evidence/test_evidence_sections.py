@@ -10,7 +10,10 @@ from msgspec.structs import replace
 
 from tenure.engine.policies import COMPAT, PEERS, POLICIES
 from tenure.errors import InputError
-from tenure.lab.events import (
+from tenure.lab.evidence.corpus import Corpus, Member
+from tenure.lab.evidence.measure import ALL, KNOWN, SUBJECT, CorpusEvents, Line, labels_of
+from tenure.lab.evidence.pages import SECTIONS, EvidenceSection, events_of, page, sections
+from tenure.lab.measured import (
     AgeBand,
     Amounts,
     Billed,
@@ -25,9 +28,6 @@ from tenure.lab.events import (
     Reach,
     Workload,
 )
-from tenure.lab.evidence.corpus import Corpus, Member
-from tenure.lab.evidence.measure import ALL, KNOWN, SUBJECT, CorpusEvents, Line, labels_of
-from tenure.lab.evidence.pages import SECTIONS, EvidenceSection, events_of, page, sections
 from tenure.lab.protocols.curves import KEPT, STEP_BANDS, TOKEN_BANDS
 from tenure.lab.report.template import FILTERS, cell, table
 

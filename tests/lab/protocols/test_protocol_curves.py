@@ -10,11 +10,11 @@ from logged import START, Turn, bulk, read, recording, run
 
 from tenure.engine.meter.tokens import FRAMING
 from tenure.engine.record.entry import Draft
-from tenure.lab.events import Curves, KindRow, Needed
 from tenure.lab.evidence.corpus import Corpus
 from tenure.lab.evidence.measure import CorpusEvents
 from tenure.lab.evidence.pages import events_of
 from tenure.lab.loading import source
+from tenure.lab.measured import Curves, KindRow, Needed
 from tenure.lab.protocols.curves import KEPT, STEP_BANDS, TOKEN_BANDS, curves
 from tenure.lab.source import SessionSource
 from tenure.testing.builders import by_words, call, human, reply, result, thinking

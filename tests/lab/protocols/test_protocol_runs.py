@@ -15,8 +15,9 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES, policy_named
 from tenure.engine.record.entry import Draft
 from tenure.lab.bill import bill_of
-from tenure.lab.events import AccumulatingRun, CallLine, CommitLine, IsolatedRun, Line
+from tenure.lab.events import CallLine, CommitLine, Line
 from tenure.lab.loading import source
+from tenure.lab.measured import AccumulatingRun, IsolatedRun
 from tenure.lab.protocols.accumulating import ConversationTask, accumulating, layout_of
 from tenure.lab.protocols.runs import USUAL, budget_of, isolated, measured, options, without_head
 from tenure.lab.replay import replay

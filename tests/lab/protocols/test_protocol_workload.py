@@ -6,8 +6,8 @@ from logged import Turn, bulk, read, recording, run
 from msgspec.structs import replace
 
 from tenure.engine.record.entry import Draft, Origin, Role, Text
-from tenure.lab.events import Profile, Workload
 from tenure.lab.loading import source
+from tenure.lab.measured import Profile, Workload
 from tenure.lab.protocols.workload import LEAST_HARD, RULES, UseKind, hard_set, profile, use_of
 from tenure.lab.source import SessionSource
 from tenure.testing.builders import by_words, human, reply

@@ -25,9 +25,10 @@ from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Draft, ToolCall, ToolResult
 from tenure.errors import InputError
 from tenure.lab.cuts import cuts
-from tenure.lab.events import AccumulatingRun, Annotation, Billed, CutLine, IsolatedRun, MarkedRun, Needed, Profile, fields_in
+from tenure.lab.events import fields_in
 from tenure.lab.evidence.corpus import Corpus, Member, address_of, owner_of, sample_of, source_of, without_folder
 from tenure.lab.marks import Mark, MarkBook, is_mark, marked
+from tenure.lab.measured import AccumulatingRun, Annotation, Billed, CutLine, IsolatedRun, MarkedRun, Needed, Profile
 from tenure.lab.protocols.accumulating import ConversationTask, accumulating, layout_of
 from tenure.lab.protocols.compaction import EARLY, LATE, Compacting, compacted
 from tenure.lab.protocols.curves import curves

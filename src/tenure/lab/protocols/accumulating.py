@@ -21,9 +21,10 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Block, Draft, Origin, Role, Text, ToolCall
-from tenure.lab.events import AccumulatingRun, BudgetLine, CallLine, EditTarget, EntryLine, HarmLine, Line, Misses, TaskMisses
+from tenure.lab.events import BudgetLine, CallLine, EditTarget, EntryLine, HarmLine, Line
 from tenure.lab.harm.names import AnchorForm, names_of
 from tenure.lab.loading import source
+from tenure.lab.measured import AccumulatingRun, Misses, TaskMisses
 from tenure.lab.protocols.runs import USUAL, Conditions, Measuring, Tally, limits, options, without_head
 from tenure.lab.replay import replay
 from tenure.lab.source import SessionSource

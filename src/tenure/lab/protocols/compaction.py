@@ -27,8 +27,9 @@ from tenure.engine.record.entry import Entry, Origin, Role, Text, ToolCall
 from tenure.engine.record.index import NONE
 from tenure.engine.view.action import Take
 from tenure.engine.view.edit import Insert
-from tenure.lab.events import AccumulatingRun, CallLine, CommitLine, Line, PlanLine, ReplayLine, SummaryLine
+from tenure.lab.events import CallLine, CommitLine, Line, PlanLine, ReplayLine, SummaryLine
 from tenure.lab.harm.names import AnchorForm, names_of
+from tenure.lab.measured import AccumulatingRun
 from tenure.lab.planner import briefed
 from tenure.lab.protocols.accumulating import ConversationTask, run_of
 from tenure.lab.protocols.runs import UNBOUNDED, USUAL, Conditions, limits, options

@@ -12,10 +12,11 @@ from itertools import accumulate
 from typing import Final
 
 from tenure.engine.meter.tokens import Tokenizer
-from tenure.lab.events import AgeBand, BlockLine, Curves, EntryLine, KindRow, Reach
+from tenure.lab.events import BlockLine, EntryLine
 from tenure.lab.harm.holdings import Passage, of_line
 from tenure.lab.harm.use import StepUse
 from tenure.lab.harm.watch import uses_of
+from tenure.lab.measured import AgeBand, Curves, KindRow, Reach
 from tenure.lab.protocols.runs import unbounded, without_head
 from tenure.lab.protocols.workload import use_of
 from tenure.lab.source import SessionSource

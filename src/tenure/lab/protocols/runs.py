@@ -15,21 +15,9 @@ from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Draft, Role
 from tenure.lab.bill import Billing
-from tenure.lab.events import (
-    At,
-    BudgetLine,
-    CallLine,
-    CommitLine,
-    EditTarget,
-    HarmLine,
-    IsolatedRun,
-    Line,
-    Measured,
-    Misses,
-    SummaryLine,
-    fields_in,
-)
+from tenure.lab.events import At, BudgetLine, CallLine, CommitLine, EditTarget, HarmLine, Line, SummaryLine, fields_in
 from tenure.lab.harm.watch import Watch
+from tenure.lab.measured import IsolatedRun, Measured, Misses
 from tenure.lab.replay import Options, replay
 from tenure.lab.source import SessionSource
 from tenure.logs.reader import Event, Rewritten

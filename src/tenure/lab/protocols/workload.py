@@ -17,7 +17,8 @@ from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.objects import tool_key, tool_name
 from tenure.engine.record.tools import ACTS, Act
 from tenure.engine.view.edit import Drop, Replace
-from tenure.lab.events import BlockLine, CallLine, CommitLine, EntryLine, Profile, ReplayLine, SummaryLine, Workload
+from tenure.lab.events import BlockLine, CallLine, CommitLine, EntryLine, ReplayLine, SummaryLine
+from tenure.lab.measured import Profile, Workload
 from tenure.lab.protocols.runs import unbounded
 from tenure.lab.source import SessionSource
 
