@@ -26,7 +26,7 @@ from tenure.lab.bench.measures import (
     Repetition,
     WrongType,
 )
-from tenure.lab.bench.play import TaskOutcome
+from tenure.lab.bench.outcome import TaskOutcome
 from tenure.lab.bench.run_folders import BenchRun, report
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"

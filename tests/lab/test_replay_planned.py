@@ -184,7 +184,7 @@ def test_a_plan_is_overtaken_by_the_next_and_forgotten_at_a_persons_second_turn(
 
 
 def test_every_plan_that_waits_has_one_end_at_most() -> None:
-    lines = run(worked(100, turns=9, minutes=3), budget=Budget(ceiling=9_000), policy=POLICIES["tiered"], planner=PLANNER)
+    lines = run(worked(60, turns=6, minutes=3), budget=Budget(ceiling=9_000), policy=POLICIES["tiered"], planner=PLANNER)
     waits = False
     for line in plans(lines):
         assert line.asked or waits
@@ -203,11 +203,11 @@ def test_by_the_papers_rule_a_planner_is_asked_by_the_window_and_the_last_turn_i
 
 def test_a_planner_is_not_asked_where_nothing_that_it_may_name_could_pay_for_asking() -> None:
     always, bounded = ScriptedModel(then=Said(text=plan())), ScriptedModel(then=Said(text=plan()))
-    run(worked(40), budget=LONG, planner=always)
-    run(worked(40), budget=LONG, planner=bounded, selfgc=SelfGc())
+    run(worked(), budget=LONG, planner=always)
+    run(worked(), budget=LONG, planner=bounded, selfgc=SelfGc())
     assert len(bounded.questions) < len(always.questions)
     long = ScriptedModel(then=Said(text=plan()))
-    run(worked(60, lines=200), budget=Budget(window=60_000), planner=long, selfgc=SelfGc())
+    run(worked(50, lines=150), budget=Budget(window=40_000), planner=long, selfgc=SelfGc())
     assert long.questions  # a session that lasts is asked about
 
 
@@ -388,7 +388,7 @@ def test_the_header_names_who_is_asked() -> None:
 
 def test_the_same_replay_with_stand_ins_gives_the_same_bytes() -> None:
     def written() -> Iterator[bytes]:
-        both = run(worked(30, turns=3), budget=LONG, planner=PLANNER, summariser=SUMMARISER, handoff_at=Absolute(tokens=6_000))
+        both = run(worked(14, turns=2), budget=LONG, planner=PLANNER, summariser=SUMMARISER, handoff_at=Absolute(tokens=6_000))
         yield from map(msgspec.json.encode, both)
 
     assert list(written()) == list(written())
@@ -396,7 +396,7 @@ def test_the_same_replay_with_stand_ins_gives_the_same_bytes() -> None:
 
 def test_stand_ins_show_every_action_and_a_brief() -> None:
     lines = run(
-        worked(90, turns=3),
+        worked(70, turns=3),
         budget=Budget(window=12_000),
         planner=PLANNER,
         summariser=SUMMARISER,

@@ -116,11 +116,11 @@ def test_several_processes_give_what_one_gives_to_the_byte() -> None:
 
 
 def test_a_worker_that_dies_costs_its_own_job_and_no_other() -> None:
-    jobs = [Sum("a", (1,)), Sum("killer", then="die"), *(Sum(f"b{n}", (n,)) for n in range(4)), Sum("second", then="die")]
+    jobs = [Sum("a", (1,)), Sum("killer", then="die"), Sum("b", (2,))]
     found = list(spread(work, jobs, Summed, engine=Processes(2)))
     assert [each.name for each in found] == [job.name for job in jobs]
-    assert [each for each in found if isinstance(each, FailedJob)] == [died(jobs[1]), died(jobs[-1])]
-    assert [each.total for each in found if isinstance(each, Summed)] == [1, 0, 1, 2, 3]
+    assert [each for each in found if isinstance(each, FailedJob)] == [died(jobs[1])]
+    assert [each.total for each in found if isinstance(each, Summed)] == [1, 2]
 
 
 def test_a_cluster_gives_what_one_process_gives_to_the_byte_and_loses_no_job(monkeypatch: pytest.MonkeyPatch) -> None:

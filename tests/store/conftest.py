@@ -7,7 +7,7 @@ import pytest
 from damages import filled
 from homes import World
 
-from tenure.lab.bench.play import FILE, TaskOutcome, write_outcome
+from tenure.lab.bench.outcome import FILE, TaskOutcome, write_outcome
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from tenure.cli import words
 
 if TYPE_CHECKING:
     from tenure.lab.bench.measures import Measures
-    from tenure.lab.bench.play import TaskOutcome
+    from tenure.lab.bench.outcome import TaskOutcome
     from tenure.lab.bench.run_folders import BenchReport
     from tenure.lab.bench.sequence import CheckResult, SequenceStep
 

@@ -129,7 +129,7 @@ class ReplaySummary(msgspec.Struct, kw_only=True):
     def limit(self) -> int:
         """Of the window, in provider tokens."""
         budget = self.head.budget
-        return budget.ceiling or budget.target or budget.window
+        return budget.ceiling or budget.target or budget.window or 0
 
     @property
     def head(self) -> ReplayLine:

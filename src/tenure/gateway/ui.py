@@ -21,7 +21,7 @@ from starlette.routing import Route
 from tenure.engine.meter import figures, statement
 from tenure.errors import InputError, TenureError
 from tenure.gateway.sheets import SUMS, ConversationSheet, Sheets, is_live, sums
-from tenure.lab.audit import page as text
+from tenure.lab.audit import text
 from tenure.lab.report.template import environment
 
 HEIGHT: Final = 180.0  # of the drawing, in its own units

@@ -23,7 +23,6 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from multiprocessing import get_context
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from threading import Thread
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
@@ -33,6 +32,7 @@ from msgspec import Struct
 
 from tenure.errors import InputError, StoreError
 from tenure.extras import NotInstalled
+from tenure.lab.kept import appearing, prune
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -133,27 +133,14 @@ class ResultFolder(Struct, frozen=True):
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # names of files are nobody else's business
             path.parent.mkdir(exist_ok=True)
-            with NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
-                try:
-                    file.write(_sealed(key, body) + body)
-                    file.flush()
-                    os.fsync(file.fileno())
-                    Path(file.name).replace(path)
-                except BaseException:
-                    Path(file.name).unlink(missing_ok=True)
-                    raise
+            with appearing(path) as file:
+                file.write(_sealed(key, body) + body)
         except OSError as error:
             raise StoreError(f"{self.folder}: cannot keep a result there ({error.strerror or error})") from error
 
     def prune(self, most: int = MOST) -> None:
         """Let go of what was longest not asked for: code changes, and what older code made serves no more."""
-        found: list[tuple[float, Path]] = []
-        for path in self.folder.glob("??/*"):
-            with suppress(OSError):
-                found.append((path.stat().st_mtime, path))
-        for _, path in sorted(found)[: max(0, len(found) - most)]:
-            with suppress(OSError):
-                path.unlink()
+        prune(self.folder, "??/*", most)
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / key[2:]

@@ -29,7 +29,8 @@ from tenure.lab.bench.harnesses.swe_bench import (
     resolved_in,
     snapshot,
 )
-from tenure.lab.bench.play import FILE, STORE, PlaySetup, condition_named, read_outcome
+from tenure.lab.bench.outcome import FILE, STORE, read_outcome
+from tenure.lab.bench.play import PlaySetup, condition_named
 from tenure.lab.bench.run_folders import runs_in
 from tenure.logs.detect import read
 from tenure.logs.places.files import open_session

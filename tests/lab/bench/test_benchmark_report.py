@@ -7,7 +7,7 @@ import pytest
 
 from tenure.engine.record.entry import Usage
 from tenure.errors import InputError
-from tenure.lab.bench.play import FILE, TaskOutcome, read_outcome, write_outcome
+from tenure.lab.bench.outcome import FILE, TaskOutcome, read_outcome, write_outcome
 from tenure.lab.bench.run_folders import BenchRun, report, runs_in
 from tenure.testing.builders import by_words
 

@@ -2,15 +2,19 @@
 
 import asyncio
 import json
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from tenure.agent.events import Event, SessionOpened, TurnDone
 from tenure.agent.settings import World
 from tenure.errors import InputError
-from tenure.lab.bench.play import BenchTask, PlaySetup, TaskOutcome, condition_named, play
-from tenure.lab.bench.run_folders import BenchRun, report, runs_in
+from tenure.lab.bench.outcome import TaskOutcome
+from tenure.lab.bench.play import BenchTask, PlaySetup, condition_named, play
+from tenure.lab.bench.run_folders import report, runs_in
 from tenure.lab.bench.sequence import run, run_check, sequence_named, sequence_names
 from tenure.testing.builders import by_words
 from tenure.testing.store import MemoryStore
@@ -31,6 +35,24 @@ def played(
     )
 
 
+class Play(NamedTuple):
+    """A sequence that was played once for all tests that look at it."""
+
+    folder: Path
+    outcomes: tuple[TaskOutcome, ...]
+    heard: list[Event]
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Play]:
+    @cache
+    def play(name: str, condition: str, ceiling: int = 0) -> Play:
+        folder, heard = tmp_path_factory.mktemp(name), list[Event]()
+        return Play(folder, played(folder, name, condition, ceiling, heard), heard)
+
+    return play
+
+
 @pytest.mark.parametrize("name", sequence_names())
 def test_no_task_is_solved_before_anything_was_done(name: str, tmp_path: Path) -> None:
     sequence = sequence_named(name)
@@ -39,20 +61,19 @@ def test_no_task_is_solved_before_anything_was_done(name: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", sequence_names())
-def test_a_sequence_is_solved_under_cwl_while_episodes_leave(name: str, tmp_path: Path) -> None:
-    outcomes = played(tmp_path, name, "cwl")
+def test_a_sequence_is_solved_under_cwl_while_episodes_leave(name: str, once: Callable[..., Play]) -> None:
+    outcomes = once(name, "cwl").outcomes
     assert [(each.reason, each.solved) for each in outcomes] == [("done", True)] * len(sequence_named(name).steps)
     assert sum(each.commits for each in outcomes) > 0
     assert [each.first for each in outcomes[1:]] == [each.last for each in outcomes[:-1]], "one session over all tasks"
 
 
-def test_under_compaction_a_summary_is_written_once_the_ceiling_is_reached(tmp_path: Path) -> None:
-    heard: list[Event] = []
-    outcomes = played(tmp_path, "kernel", "compaction", heard=heard)
+def test_under_compaction_a_summary_is_written_once_the_ceiling_is_reached(once: Callable[..., Play]) -> None:
+    _, outcomes, heard = once("kernel", "compaction")
     assert all(each.solved for each in outcomes)
     assert sum(each.summaries for each in outcomes) == 1
     assert sum(each.commits for each in outcomes) == 0
-    whole = played(tmp_path / "whole", "kernel", "none")
+    whole = once("kernel", "none").outcomes
     assert outcomes[-1].usage.prompt < whole[-1].usage.prompt
     assert outcomes[-1].usd > whole[-1].usd, "the summary is in the bill"
     assert [event.reason for event in heard if isinstance(event, TurnDone)] == ["done"] * 4, "turns of one call are not told of"
@@ -60,15 +81,15 @@ def test_under_compaction_a_summary_is_written_once_the_ceiling_is_reached(tmp_p
     assert [event.resumed for event in opened] == [False, True, True, True]
 
 
-def test_a_ceiling_that_is_never_reached_changes_nothing(tmp_path: Path) -> None:
-    compacted, whole = (played(tmp_path / name, "hashes", name, 100_000) for name in ("compaction", "none"))
+def test_a_ceiling_that_is_never_reached_changes_nothing(once: Callable[..., Play]) -> None:
+    compacted, whole = once("hashes", "compaction", 100_000).outcomes, once("hashes", "none").outcomes
     assert [each.calls for each in compacted] == [each.calls for each in whole]
     assert sum(each.summaries for each in compacted) == 0
 
 
-def test_a_run_is_gathered_from_its_folder_with_the_measures_of_its_session(tmp_path: Path) -> None:
-    outcomes = played(tmp_path, "hashes", "cwl")
-    found = runs_in(tmp_path / "run", by_words, benchmark="hashes")
+def test_a_run_is_gathered_from_its_folder_with_the_measures_of_its_session(once: Callable[..., Play]) -> None:
+    folder, outcomes, _ = once("hashes", "cwl")
+    found = runs_in(folder / "run", by_words, benchmark="hashes")
     assert found.notes == ()
     [one] = found.runs
     assert (one.benchmark, one.condition, one.tasks) == ("hashes", "cwl", outcomes)
@@ -79,21 +100,21 @@ def test_a_run_is_gathered_from_its_folder_with_the_measures_of_its_session(tmp_
     assert session.replies == sum(each.calls for each in outcomes)
 
 
-def test_without_episodes_the_script_marks_none(tmp_path: Path) -> None:
-    played(tmp_path, "hashes", "none")
-    [session] = runs_in(tmp_path / "run", by_words).runs[0].sessions
+def test_without_episodes_the_script_marks_none(once: Callable[..., Play]) -> None:
+    [session] = runs_in(once("hashes", "none").folder / "run", by_words).runs[0].sessions
     assert (session.overhead.delimiters, session.overhead.standing_tokens, session.typing.declared) == (0, 0, 0)
 
 
-def test_two_runs_of_a_script_come_to_the_same(tmp_path: Path) -> None:
-    runs: list[BenchRun] = []
-    for name in ("a", "b"):
-        played(tmp_path / name, "kernel", "cwl")
-        runs += runs_in(tmp_path / name / "run", by_words, benchmark="kernel").runs
+def test_two_runs_of_a_script_come_to_the_same(tmp_path: Path, once: Callable[..., Play]) -> None:
+    played(tmp_path, "hashes", "cwl")
+    runs = [
+        run
+        for folder in (once("hashes", "cwl").folder, tmp_path)
+        for run in runs_in(folder / "run", by_words, benchmark="x").runs
+    ]
     [row] = report(runs).rows
-    assert (row["runs"], row["tasks"], row["solved"]["hits"]) == (2, 8, 8)
-    assert row.calls is not None
-    assert row.calls.sd == 0
+    assert (row["runs"], row["tasks"], row["solved"]["hits"]) == (2, 2 * len(sequence_named("hashes").steps), row["tasks"])
+    assert row["calls"]["sd"] == 0
 
 
 def test_an_unknown_sequence_or_condition_names_those_there_are() -> None:

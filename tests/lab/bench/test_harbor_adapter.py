@@ -16,7 +16,7 @@ from harbor.models.agent.context import AgentContext  # type: ignore[import-not-
 from harbor.models.trajectories import Trajectory  # type: ignore[import-not-found]
 
 from tenure.lab.bench.harnesses.harbor import Tenure
-from tenure.lab.bench.play import STORE
+from tenure.lab.bench.outcome import STORE
 
 PROGRAM = "tenure"
 

@@ -57,11 +57,14 @@ def test_a_sample_takes_so_many_of_each_owner_by_hash(tmp_path: Path) -> None:
     assert (sample.found, sample_of(every, 0)) == (3, every)
 
 
-def test_each_owner_has_conversations_of_its_own(tmp_path: Path) -> None:
-    found = ran(corpus(tmp_path / "sessions"), "together")
-    sources = [{task.source.partition("/")[0] for task in run.tasks} for run in lines(found, AccumulatingRun)]
-    assert sources
-    assert all(len(each) == 1 for each in sources)
+def test_each_owner_has_conversations_of_its_own_under_every_policy_and_compaction(tmp_path: Path) -> None:
+    members = corpus_of(corpus(tmp_path / "sessions"))
+    tasks = list(measure.laid_out(map(work, measure.layouts(members))))
+    jobs = measure.together(members, tasks)
+    owners = [{task.source.partition("/")[0] for task in job.tasks} for job in jobs]
+    assert all(len(each) == 1 for each in owners)
+    assert {owner for each in owners for owner in each} == {"observatory", "site"}
+    assert {job.policy for job in jobs} == {"none", "compaction", *ALL}
 
 
 def test_marked_sessions_run_with_their_marks_and_without(tmp_path: Path) -> None:
@@ -122,7 +125,9 @@ def test_the_same_sessions_elsewhere_give_the_same_files_to_the_byte(tmp_path: P
 
 
 def test_engines_and_kept_results_give_the_same_files(tmp_path: Path) -> None:
-    folder = corpus(tmp_path / "sessions")
+    folder = tmp_path / "sessions"
+    for place in ("observatory/short.json", "site/middling.json"):
+        session(folder / place, reads=6, wanted=2)
     keep = ResultFolder(tmp_path / "kept")
     first = events_and_index(ran(folder, "needs"))
     assert events_and_index(ran(folder, "needs", engine=Processes(1), keep=keep)) == first

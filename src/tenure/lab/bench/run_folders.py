@@ -20,7 +20,7 @@ from tenure.engine.record.index import Index
 from tenure.errors import InputError, StoreError
 from tenure.lab.bench.harnesses.swe_bench import resolved_in
 from tenure.lab.bench.measures import Measures, measure
-from tenure.lab.bench.play import FILE, TaskOutcome, read_outcome
+from tenure.lab.bench.outcome import FILE, TaskOutcome, read_outcome
 from tenure.lab.intervals import Share
 from tenure.lab.loading import load, own_address, own_store, source
 from tenure.store.records import Records

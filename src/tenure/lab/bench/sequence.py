@@ -26,7 +26,8 @@ from tenure.apis.reply import Delta, WholeReply
 from tenure.engine.record.tools import DELIMITER
 from tenure.errors import InputError
 from tenure.examples import example
-from tenure.lab.bench.play import FILE, STORE, BenchTask, PlaySetup, TaskOutcome, play, write_outcome
+from tenure.lab.bench.outcome import FILE, STORE, TaskOutcome, write_outcome
+from tenure.lab.bench.play import BenchTask, PlaySetup, play
 from tenure.lab.planner import briefed
 from tenure.models.scripted import Script, ScriptedSpeaker, read_yaml, script_of
 from tenure.store.store import Store

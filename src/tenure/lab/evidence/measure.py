@@ -240,7 +240,7 @@ def gathered(
     sound = replace(corpus, members=tuple(member for member in corpus.members if member.name in readable))
     tasks: list[ConversationTask] = []
     if TOGETHER in whats and sound.members:
-        tasks += laid_out(each for _, each in run("laying out", _layouts(sample_of(sound, cap_of(caps, TOGETHER)))))
+        tasks += laid_out(each for _, each in run("laying out", layouts(sample_of(sound, cap_of(caps, TOGETHER)))))
     annotated = of_marks(every, marks) if marks is not None and MARKS in whats else []
     apart = [job for what in whats if what in OF_SESSION for job in of_sessions(sample_of(sound, cap_of(caps, what)), (what,))]
     done = run("running", [*together(sound, tasks), *annotated, *apart])
@@ -266,7 +266,7 @@ def caps_text(caps: Mapping[str, int]) -> str:
     return " ".join(f"--cap {f'{what}={cap}' if what else cap}" for what, cap in caps.items())
 
 
-def _layouts(corpus: Corpus) -> list[CorpusJob]:
+def layouts(corpus: Corpus) -> list[CorpusJob]:
     """A layout for each owner: in a conversation of several owners a learned policy would be judged by what it was learned from."""
     owners: dict[str, list[Member]] = {}
     for member in corpus.members:

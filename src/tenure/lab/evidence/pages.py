@@ -7,7 +7,6 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from tenure.engine.meter.figures import several
 from tenure.errors import StoreError
 from tenure.lab.evidence.measure import CEILING, KNOWN, MARKS, PLACES, PRUNE, SUBJECT, SWEPT, TOGETHER, CorpusEvents, ceilings_of
 from tenure.lab.intervals import wilson
+from tenure.lab.kept import appearing
 from tenure.lab.protocols.runs import USUAL
 from tenure.lab.protocols.workload import RULES
 from tenure.lab.query import Events
@@ -326,23 +326,13 @@ def write(folder: Path, files: dict[str, bytes], *, is_whole: bool) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, body in files.items():
-            _put(folder / name, body)
+            with appearing(folder / name) as file:
+                file.write(body)
+                Path(file.name).chmod(0o644)
         for path in _left_over(folder, files) if is_whole else ():
             path.unlink()
     except OSError as error:
         raise StoreError(f"{error.filename or folder}: cannot be written ({error.strerror or error})") from error
-
-
-def _put(path: Path, body: bytes) -> None:
-    with NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
-        try:
-            file.write(body)
-            file.flush()
-            Path(file.name).chmod(0o644)
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
 
 
 def _left_over(folder: Path, files: dict[str, bytes]) -> Iterator[Path]:

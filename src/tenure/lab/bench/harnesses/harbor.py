@@ -24,7 +24,8 @@ from pydantic import Field
 
 from tenure.lab.bench.harnesses import command as commands
 from tenure.lab.bench.harnesses import logs
-from tenure.lab.bench.play import CEILING, CWL, STORE, condition_named
+from tenure.lab.bench.outcome import STORE
+from tenure.lab.bench.play import CEILING, CWL, condition_named
 from tenure.lab.events import fields_in
 
 

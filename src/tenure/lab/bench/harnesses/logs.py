@@ -18,7 +18,7 @@ from tenure.engine.meter.ledger import Spent
 from tenure.engine.record.entry import Block, Entry, Media, Opaque, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.errors import InputError, StoreError
 from tenure.lab.bench.harnesses.command import FOLDER
-from tenure.lab.bench.play import FILE, STORE, TaskOutcome, read_outcome
+from tenure.lab.bench.outcome import FILE, STORE, TaskOutcome, read_outcome
 
 TRAJECTORY: Final = "trajectory.json"
 LOCK: Final = "in-use"

@@ -20,7 +20,8 @@ from msgspec.structs import replace
 
 from tenure.agent.settings import World
 from tenure.errors import InputError
-from tenure.lab.bench.play import FILE, STORE, BenchTask, PlaySetup, TaskOutcome, play, write_outcome
+from tenure.lab.bench.outcome import FILE, STORE, TaskOutcome, write_outcome
+from tenure.lab.bench.play import BenchTask, PlaySetup, play
 from tenure.store.store import Store
 
 PREDICTIONS: Final = "predictions.jsonl"
