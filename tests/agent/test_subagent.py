@@ -149,8 +149,7 @@ def test_parts_that_look_run_at_the_same_time_and_are_episodes_of_their_parent(t
     assert [first.name, second.name, first.description] == ["find-1", "find-2", "It is in a.py."]
     assert mend.dependencies == (first.ordinal, look.ordinal)
     assert written.dependencies == (first.ordinal, second.ordinal)
-    assert first.closed
-    assert written.closed
+    assert [each.closed for each in (first, written, mend)] == [True, True, False]
     assert (where / "b.py").exists()
 
 

@@ -74,7 +74,10 @@ class PlayOptions:
 
 @bench.command()
 def sequences(
-    names: Annotated[list[str] | None, argument("NAME...", "canvas, hashes or kernel. Default: all.")] = None,
+    names: Annotated[
+        list[str] | None,
+        argument("NAME...", "canvas, hashes, kernel (default: these), canvas-long, hashes-long or kernel-long."),
+    ] = None,
     model: Annotated[
         str, option("MODEL", "As for `tenure run`; sample plays a script and needs no key.", "--model", "-m")
     ] = SAMPLE,
@@ -86,6 +89,9 @@ def sequences(
     max_usd: MaxUsd = 0.0,
     fields: Fields = "",
     sandbox: Sandbox = False,
+    repository: Annotated[
+        Path | None, option("FOLDER", "Source files of long sequences. Default: Python's standard library.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Write sessions and outcomes to this new folder.")] = Path("bench-sequences"),
     json: Json = "",
 ) -> None:
@@ -94,9 +100,11 @@ def sequences(
     The agent runs alone and every call of it is approved: with a real model use --sandbox, or a machine that may be lost.
     """
     from tenure.cli.bench_screen import line_of_run, line_of_task
+    from tenure.lab.bench.long_sequence import SHAPES, long_sequence
     from tenure.lab.bench.sequence import run, sequence_named, sequence_names
 
-    chosen = [sequence_named(name) for name in names or sequence_names()]
+    source = repository or Path(os.__file__).parent
+    chosen = [long_sequence(name, source) if name in SHAPES else sequence_named(name) for name in names or sequence_names()]
     if out.exists() and any(out.iterdir()):
         raise InputError("--out", f"{str(out)!r} is not empty", "a new folder")
     played: list[tuple[Path, str]] = []

@@ -45,7 +45,13 @@ def _figures(outcome: "TaskOutcome") -> str:
     left += f", {outcome.summaries} {'summary' if outcome.summaries == 1 else 'summaries'}" if outcome.summaries else ""
     tokens = outcome.usage.prompt + outcome.usage.output
     paid = f", {words.spent(outcome.usd, outcome.unpriced)}" if outcome.usd or outcome.unpriced else ""
-    return f"{outcome.calls} calls, {words.short(tokens)} tokens{paid}{left}"
+    needs = outcome.needs
+    looked = (
+        f"; needs: {needs.visible} visible, {needs.routed} routed, {needs.lost} lost; {needs.edits_gone} of {needs.edits} edits gone"
+        if needs is not None
+        else ""
+    )
+    return f"{outcome.calls} calls, {words.short(tokens)} tokens{paid}{left}{looked}"
 
 
 def tables(report: "BenchReport", console: Console) -> None:

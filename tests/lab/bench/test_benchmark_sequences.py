@@ -15,7 +15,7 @@ from tenure.errors import InputError
 from tenure.lab.bench.outcome import TaskOutcome
 from tenure.lab.bench.play import BenchTask, PlaySetup, condition_named, play
 from tenure.lab.bench.run_folders import report, runs_in
-from tenure.lab.bench.sequence import run, run_check, sequence_named, sequence_names
+from tenure.lab.bench.sequence import run, sequence_named, sequence_names
 from tenure.testing.builders import by_words
 from tenure.testing.store import MemoryStore
 
@@ -57,7 +57,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Play]:
 def test_no_task_is_solved_before_anything_was_done(name: str, tmp_path: Path) -> None:
     sequence = sequence_named(name)
     sequence.lay_out(tmp_path)
-    assert [step.name for step in sequence.steps if run_check(sequence.check(step), tmp_path).solved] == []
+    assert [step.name for step in sequence.steps if sequence.checked(step, tmp_path).solved] == []
 
 
 @pytest.mark.parametrize("name", sequence_names())

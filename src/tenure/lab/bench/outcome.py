@@ -4,10 +4,11 @@ Written by whoever runs the agent, in a container or not, and read by the report
 """
 
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.agent.events import Reason
 from tenure.engine.record.entry import Usage
@@ -17,6 +18,21 @@ FILE: Final = "outcome.json"
 STORE: Final = "session.db"
 VERSION: Final = 1
 LARGEST: Final = 10_000_000  # bytes
+
+
+class NeedTally(Struct, frozen=True, kw_only=True):
+    """Exact lines that a task needed, by where they were when they were needed; those of edits apart, which need lines in a row."""
+
+    visible: int = 0
+    routed: int = 0  # one recall away
+    lost: int = 0  # looked for again
+    edits: int = 0
+    edits_gone: int = 0  # not in a row in the request
+
+    def plus(self, place: Literal["visible", "routed", "lost"], *, is_edit: bool) -> "NeedTally":
+        """With one more need."""
+        counted = replace(self, **{place: getattr(self, place) + 1})
+        return replace(counted, edits=self.edits + 1, edits_gone=self.edits_gone + (place != "visible")) if is_edit else counted
 
 
 class TaskOutcome(Struct, frozen=True, kw_only=True):
@@ -42,6 +58,7 @@ class TaskOutcome(Struct, frozen=True, kw_only=True):
     commits: int = 0  # views that were changed
     summaries: int = 0  # compactions that came about
     recalls: int = 0
+    needs: NeedTally | None = None  # where the model of the benchmark keeps count
     solved: bool | None = None  # as a check of ours says; None: a harness decides
 
 

@@ -24,7 +24,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.decision import Propose
 from tenure.engine.meter.ledger import add
 from tenure.engine.meter.price import prices_for
-from tenure.engine.policies import PEERS, POLICIES, UNBOUNDED, policy_named
+from tenure.engine.policies import COMPAT, PEERS, POLICIES, UNBOUNDED, policy_named
 from tenure.engine.policies.policy import marks_of
 from tenure.engine.record.entry import Usage
 from tenure.errors import InputError, ModelError
@@ -39,6 +39,7 @@ class Condition(Struct, frozen=True, kw_only=True):
 
     name: str
     policy: str
+    compat: str = ""  # a published version of `cwl` instead
     episodes: bool = False  # the agent is offered `delimiter`, and told how to use it
     compacts: bool = False
 
@@ -54,7 +55,12 @@ COMPACTION: Final = Condition(name="compaction", policy=UNBOUNDED, compacts=True
 NO_EVICTION: Final = Condition(name="none", policy=UNBOUNDED)
 
 # What the CWL paper compares (section 6.5), and what anyone would compare it with.
-CONDITIONS: Final[Mapping[str, Condition]] = MappingProxyType({each.name: each for each in (CWL, COMPACTION, NO_EVICTION)})
+CONDITIONS: Final[Mapping[str, Condition]] = MappingProxyType(
+    {
+        **{each.name: each for each in (CWL, COMPACTION, NO_EVICTION)},
+        **{name: Condition(name=name, policy="cwl", compat=name, episodes=True) for name in COMPAT},
+    }
+)
 
 
 def condition_named(name: str) -> Condition:
@@ -235,6 +241,7 @@ def _settings(task: BenchTask, setup: PlaySetup, session: str) -> Settings:
         resume=session,
         budget=setup.condition.budget(setup.ceiling, window),
         policy=setup.condition.policy,
+        compat=setup.condition.compat,
         mode=Mode.ALL,
         alone=True,
         allowance=Allowance(steps=steps, usd=setup.most_usd),

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 import msgspec
 from msgspec import Struct, convert
@@ -26,7 +26,7 @@ from tenure.apis.reply import Delta, WholeReply
 from tenure.engine.record.tools import DELIMITER
 from tenure.errors import InputError
 from tenure.examples import example
-from tenure.lab.bench.outcome import FILE, STORE, TaskOutcome, write_outcome
+from tenure.lab.bench.outcome import FILE, STORE, NeedTally, TaskOutcome, write_outcome
 from tenure.lab.bench.play import BenchTask, PlaySetup, play
 from tenure.lab.planner import briefed
 from tenure.models.scripted import Script, ScriptedSpeaker, read_yaml, script_of
@@ -60,13 +60,17 @@ class TaskSequence(Struct, frozen=True, kw_only=True):
         """By which the command line knows it."""
         return self.folder.name
 
-    def check(self, step: SequenceStep) -> Path:
-        """The program that decides whether a task is solved."""
-        return self.folder / "checks" / f"{step.name}.py"
+    def checked(self, step: SequenceStep, folder: Path) -> "CheckResult":
+        """Whether a task is solved, by a program that is run in the folder."""
+        return run_check(self.folder / "checks" / f"{step.name}.py", folder)
 
     def lay_out(self, folder: Path) -> None:
         """Copy the project into an empty folder."""
         shutil.copytree(self.folder / "project", folder, dirs_exist_ok=True)
+
+    def speaker(self, *, episodes: bool) -> ScriptedSpeaker:
+        """The model that says what the sequence has for it."""
+        return ScriptedSpeaker(self.script(episodes=episodes))
 
     def script(self, *, episodes: bool) -> Script:
         """What a model says. Without `episodes` it is not offered `delimiter`: those calls are left out, and replies that had nothing else."""
@@ -101,12 +105,55 @@ class CheckResult(Struct, frozen=True, kw_only=True):
     said: str = ""  # the end of what it printed, when it is not
 
 
-class _SequencePlayer:
-    """Plays a script to an agent; a question without tools is a summary's, and a stand-in answers it. Mutable. Lives for a whole sequence."""
+class NeedSpeaker(ScriptedSpeaker):
+    """A scripted model that counts what it needed. Mutable."""
 
     def __init__(self, script: Script) -> None:
-        self.name, self.dialect = script.playing.model, script.playing.dialect
-        self._agent = ScriptedSpeaker(script)
+        super().__init__(script)
+        self.tallies: dict[str, NeedTally] = {}  # by task
+
+
+class Playable(Protocol):
+    """A sequence of tasks that can be played and checked."""
+
+    @property
+    def name(self) -> str:
+        """By which the command line knows it."""
+        ...
+
+    @property
+    def ceiling(self) -> int:
+        """Provider tokens."""
+        ...
+
+    @property
+    def steps(self) -> tuple[SequenceStep, ...]:
+        """Its tasks."""
+        ...
+
+    def lay_out(self, folder: Path) -> None:
+        """Put the files it starts from into an empty folder."""
+        ...
+
+    def checked(self, step: SequenceStep, folder: Path) -> CheckResult:
+        """Whether a task is solved. Runs what the agent made."""
+        ...
+
+    def speaker(self, *, episodes: bool) -> ScriptedSpeaker:
+        """The model that plays it where no other is named. `episodes`: it marks them."""
+        ...
+
+
+class _SequencePlayer:
+    """Lets a scripted model play; a question without tools is a summary's, and a stand-in answers it. Mutable. Lives for a whole sequence."""
+
+    def __init__(self, agent: ScriptedSpeaker) -> None:
+        self.name, self.dialect = agent.name, agent.dialect
+        self._agent = agent
+
+    def needs(self, task: str) -> NeedTally | None:
+        """What a task needed, where the model keeps count."""
+        return self._agent.tallies.get(task) if isinstance(self._agent, NeedSpeaker) else None
 
     async def speak(self, body: bytes) -> AsyncGenerator[Delta | WholeReply, None]:
         """The next reply, or a brief."""
@@ -127,7 +174,7 @@ class _SequencePlayer:
 
 
 async def run(
-    sequence: TaskSequence,
+    sequence: Playable,
     setup: PlaySetup,
     folder: Path,
     world: World | None = None,
@@ -146,7 +193,8 @@ async def run(
         place.mkdir()
         home.mkdir()
         sequence.lay_out(place)
-        outside = _world(sequence, setup, world or World(), home)
+        player = _SequencePlayer(sequence.speaker(episodes=setup.condition.episodes)) if setup.model == SAMPLE else None
+        outside = _world(player, world or World(), home)
         setup = replace(setup, model="scripted:-", moves=False) if setup.model == SAMPLE else replace(setup, moves=False)
         for number, step in enumerate(sequence.steps, 1):
             task = BenchTask(name=step.name, words=step.words, folder=place)
@@ -156,8 +204,9 @@ async def run(
                 outside if outside.store is not None else dataclasses.replace(outside, store=Store(f"sqlite:///{folder / STORE}"))
             )
             outcome = await play(task, setup, session, here, on_event=on_event)
-            checked = await asyncio.to_thread(run_check, sequence.check(step), place)
-            outcome = replace(outcome, solved=checked.solved, store=f"../{STORE}")
+            checked = await asyncio.to_thread(sequence.checked, step, place)
+            needs = player.needs(step.name) if player is not None else None
+            outcome = replace(outcome, solved=checked.solved, store=f"../{STORE}", needs=needs)
             write_outcome(outcome, within / FILE)
             outcomes.append(outcome)
             if on_task is not None:
@@ -184,14 +233,13 @@ def run_check(check: Path, folder: Path) -> CheckResult:
     return CheckResult(solved=done.returncode == 0, said="" if done.returncode == 0 else (said[-1] if said else "it failed"))
 
 
-def _world(sequence: TaskSequence, setup: PlaySetup, world: World, home: Path) -> World:
+def _world(player: _SequencePlayer | None, world: World, home: Path) -> World:
     """The world of a run: nobody's home, so that no skills or instructions of whoever runs it come in; keys are still found."""
     environment = {**world.environment, "HOME": str(home)}
     environment.setdefault("XDG_CONFIG_HOME", str(world.home / ".config"))
     outside = dataclasses.replace(world, environment=environment, home=home)
-    if setup.model != SAMPLE:
+    if player is None:
         return outside
-    player = _SequencePlayer(sequence.script(episodes=setup.condition.episodes))
 
     def speaks(_: ModelChoice) -> _SequencePlayer:
         return player
