@@ -120,7 +120,7 @@ def test_two_runs_of_a_script_come_to_the_same(tmp_path: Path, once: Callable[..
 def test_an_unknown_sequence_or_condition_names_those_there_are() -> None:
     with pytest.raises(InputError, match=r"'doom', expected one of canvas, hashes, kernel"):
         sequence_named("doom")
-    with pytest.raises(InputError, match=r"'best', expected one of cwl, compaction, none, cwl-inferred, tiered"):
+    with pytest.raises(InputError, match=r"'best', expected one of cwl, compaction, none, paper, pi-cwl, cwl-inferred, tiered"):
         condition_named("best")
 
 

@@ -17,15 +17,14 @@ import msgspec
 from msgspec import Struct
 
 from tenure.apis.json_text import Json
+from tenure.apis.server import Call, Reply
 from tenure.engine.record.tools import DELIMITER, RECALL, name_of
 from tenure.errors import InputError
 from tenure.lab.bench.outcome import NeedTally
-from tenure.lab.bench.sequence import CheckResult, NeedSpeaker, SequenceStep
-from tenure.testing.script import Call, Playing, Reply, Script, Turn
+from tenure.lab.bench.sequence import CheckResult, NeedSpeaker, SequenceStep, sequence_named
+from tenure.models.scripted import Playing, Script, Turn
 
 CEILING: Final = 80_000  # provider tokens; CWL paper, section 6.1
-MODEL: Final = "claude-sonnet-4-5"
-DIALECT: Final = "anthropic"
 
 TASK_CHARS: Final = 330_000  # of the files that a task reads: some 90,000 tokens
 FILE_CHARS: Final = (8_000, 60_000)  # of a file that is read
@@ -41,12 +40,14 @@ _DEFINITION: Final = re.compile(
     r"^\s{0,8}(?:(?:export|pub|static|async|inline|public|private|protected|final|const|default)\s+)*"
     r"(?:def|class|func|function|fn|struct|interface|type|impl|int|void|long|char|double|bool|size_t)\b[\s*]+(?P<name>[A-Za-z_]\w{3,})"
 )
-_HANDLE: Final = re.compile(r"\bread:\d+@[0-9a-f]{4,}")
+_HANDLE: Final = re.compile(r"\b(?:read:\d+|episode:[\w.-]+)@[0-9a-f]{4,}")
+_OTHERS: Final = frozenset({"site-packages", "node_modules", "vendor"})  # folders of other repositories' files
 _BEFORE: Final = r"(?:[ ]*\d+\t|[^\n]{0,300}?[:-]\d+[:-])?"  # what tools print before a line
 
 Gone = Literal["visible", "routed", "lost"]
 
 # Which earlier tasks each task builds on.
+LONG: Final = "-long"  # behind the name of the short sequence of the same shape
 SHAPES: Final[Mapping[str, tuple[tuple[int, ...], ...]]] = MappingProxyType(
     {
         "canvas-long": ((), (0,), (0, 1)),  # the paper's Excalidraw
@@ -131,8 +132,9 @@ class LongSequence(Struct, frozen=True, kw_only=True):
         )
 
     def speaker(self, *, episodes: bool) -> "ReadingSpeaker":
-        """The model that plays it. `episodes`: it marks them."""
-        return ReadingSpeaker(self.tasks, episodes=episodes)
+        """The model that plays it, as whom the short sequence of its shape is billed. `episodes`: it marks them."""
+        short = sequence_named(self.name.removesuffix(LONG))
+        return ReadingSpeaker(self.tasks, Playing(model=short.model, dialect=short.dialect), episodes=episodes)
 
 
 def long_sequence(name: str, repository: Path, size: int = TASK_CHARS) -> LongSequence:
@@ -170,8 +172,11 @@ def long_sequence(name: str, repository: Path, size: int = TASK_CHARS) -> LongSe
 def _files(repository: Path) -> Iterator[tuple[str, str]]:
     """Source files of a fitting size with their texts, in the order of their paths' hashes."""
     least, most = FILE_CHARS
-    found = [path for path in repository.rglob("*") if path.suffix in SOURCES and path.is_file() and not path.is_symlink()]
-    for path in sorted(found, key=lambda path: _hash(path.relative_to(repository).as_posix())):
+    found = {
+        path.relative_to(repository): path for path in repository.rglob("*") if path.suffix in SOURCES and not path.is_symlink()
+    }
+    own = [path for inner, path in found.items() if path.is_file() and _OTHERS.isdisjoint(inner.parts)]
+    for path in sorted(own, key=lambda path: _hash(path.relative_to(repository).as_posix())):
         if not least <= path.stat().st_size <= most:
             continue
         try:
@@ -213,7 +218,7 @@ class _Request:
         return re.search("\n".join(_BEFORE + re.escape(line) for line in lines), self._text) is not None
 
     def handle(self, path: str) -> str:
-        """The handle of a read of that file, as a note names it; empty where none does."""
+        """The handle of a read of that file, or of the episode that read it, as a note names it; empty where none does."""
         for line in self._text.split("\n"):
             at = line.find(path.rpartition("/")[2])
             if at >= 0 and (handles := list(_HANDLE.finditer(line))):
@@ -235,8 +240,8 @@ def _strings(value: Json) -> Iterator[str]:
 class ReadingSpeaker(NeedSpeaker):
     """A model that knows what it looks for, and answers each request by what it shows. Mutable. Lives for a whole sequence."""
 
-    def __init__(self, tasks: Sequence[LongTask], *, episodes: bool) -> None:
-        super().__init__(Script(replies=(), playing=Playing(model=MODEL, dialect=DIALECT)))
+    def __init__(self, tasks: Sequence[LongTask], playing: Playing, *, episodes: bool) -> None:
+        super().__init__(Script(replies=(), playing=playing))
         self._episodes = episodes
         self._work = self._played(tasks)
         self._begun = False
