@@ -2,10 +2,12 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from holding import Outside, call, end, folder, heard, of, open_agent, recorded, results, says
+from holding import E, Outside, call, end, folder, heard, of, open_agent, recorded, results, says
 
 from tenure.agent.approval import ApprovalAnswer, Mode
 from tenure.agent.calls import NOT_BEGUN
@@ -86,17 +88,32 @@ def test_a_turn_can_be_stopped_at_any_event_and_the_next_request_is_valid(dialec
     assert n > 20
 
 
+def stopped_on(
+    outside: Outside, kind: type[E], when: Callable[[E], bool] = lambda _: True, **settings: Any
+) -> tuple[list[Event], Agent]:
+    """A turn that is stopped at the first event of a kind, at once: nothing is open or waits then."""
+
+    async def play() -> tuple[list[Event], Agent]:
+        agent = await open_agent(outside, **settings)
+
+        def stop(event: Event) -> None:
+            if isinstance(event, kind) and when(event):
+                agent.cancel()
+
+        events = await asyncio.wait_for(heard(agent, "Go.", on=stop), 20)
+        assert agent.episode is None
+        assert not agent.approve("call_0_0", ApprovalAnswer.ONCE)
+        await agent.close()
+        return events, agent
+
+    events, agent = asyncio.run(play())
+    assert end(events).reason == "cancelled"
+    return events, agent
+
+
 def test_what_the_model_had_said_stays_when_it_is_stopped(tmp_path: Path) -> None:
     outside = Outside(folder(tmp_path), says("Half of this is heard, and the other half is not."), pace_s=0.05)
-
-    async def play() -> list[Event]:
-        agent = await open_agent(outside)
-        events = await heard(agent, "Go.", on=lambda event: isinstance(event, TextDelta) and agent.cancel())
-        await agent.close()
-        return events
-
-    events = asyncio.run(play())
-    assert end(events).reason == "cancelled"
+    stopped_on(outside, TextDelta)
     last = recorded(outside)[-1]
     assert last.role is Role.ASSISTANT
     assert "Half of this is heard, and".startswith(last.blocks[0].text)
@@ -104,27 +121,12 @@ def test_what_the_model_had_said_stays_when_it_is_stopped(tmp_path: Path) -> Non
 
 def test_a_stalled_stream_is_closed_at_once(tmp_path: Path) -> None:
     outside = Outside(folder(tmp_path), Broken(reply=says("Half of this."), how="stall", after=2))
-
-    async def play() -> list[Event]:
-        agent = await open_agent(outside)
-        events = await asyncio.wait_for(heard(agent, "Go.", on=lambda event: isinstance(event, TextDelta) and agent.cancel()), 20)
-        await agent.close()
-        return events
-
-    assert end(asyncio.run(play())).reason == "cancelled"
+    stopped_on(outside, TextDelta)
 
 
 def test_an_open_episode_is_closed_when_its_turn_is_stopped_and_says_what_it_had_looked_at(tmp_path: Path) -> None:
     outside = Outside(folder(tmp_path, a_py="x\n"), *script(), pace_s=0.01)
-
-    async def play() -> tuple[list[Event], Agent]:
-        agent = await open_agent(outside)
-        events = await heard(agent, "Go.", on=lambda event: isinstance(event, Requested) and event.step == 2 and agent.cancel())
-        assert agent.episode is None
-        await agent.close()
-        return events, agent
-
-    events, agent = asyncio.run(play())
+    events, agent = stopped_on(outside, Requested, lambda event: event.step == 2)
     (ended,) = of(events, EpisodeEnded)
     assert (ended.name, ended.aborted) == ("find", True)
     assert "a.py" in ended.description
@@ -135,15 +137,7 @@ def test_a_command_is_ended_with_what_it_had_said_and_calls_behind_it_are_not_be
     where = folder(tmp_path)
     calls = (call("bash", command="echo begun; sleep 60"), call("write", path="b.py", content="b"))
     outside = Outside(where, says("", *calls), says("not reached"))
-
-    async def play() -> list[Event]:
-        agent = await open_agent(outside)
-        events = await heard(agent, "Go.", on=lambda event: isinstance(event, CallOutput) and agent.cancel())
-        await agent.close()
-        return events
-
-    events = asyncio.run(play())
-    assert end(events).reason == "cancelled"
+    stopped_on(outside, CallOutput)
     assert results(outside)[0].startswith("begun")
     assert results(outside)[1] == NOT_BEGUN
     assert not (where / "b.py").exists()
@@ -151,15 +145,7 @@ def test_a_command_is_ended_with_what_it_had_said_and_calls_behind_it_are_not_be
 
 def test_a_call_that_waits_for_a_person_is_stopped_too(tmp_path: Path) -> None:
     outside = Outside(folder(tmp_path), says("", call("write", path="b.py", content="b")))
-
-    async def play() -> list[Event]:
-        agent = await open_agent(outside, mode=Mode.ASK)
-        events = await heard(agent, "Go.", on=lambda event: isinstance(event, ApprovalAsked) and agent.cancel())
-        assert not agent.approve("call_0_0", ApprovalAnswer.ONCE)
-        await agent.close()
-        return events
-
-    assert end(asyncio.run(play())).reason == "cancelled"
+    stopped_on(outside, ApprovalAsked, mode=Mode.ASK)
     assert results(outside) == [NOT_BEGUN]
 
 
@@ -185,7 +171,7 @@ def test_a_session_goes_on_in_another_process_and_calls_that_were_cut_off_say_so
     events = asyncio.run(again())
     assert end(events).text == "Here again."
     assert results(outside) == ["one", INTERRUPTED]
-    assert events[0].interrupted == 1
+    assert [event.interrupted for event in of(events, SessionOpened)] == [1]
 
 
 def test_which_session_goes_on_is_said_by_folder_by_id_or_by_its_start(tmp_path: Path) -> None:
@@ -205,15 +191,7 @@ def test_which_session_goes_on_is_said_by_folder_by_id_or_by_its_start(tmp_path:
 
 def test_a_turn_that_is_still_being_made_ready_can_be_cancelled(tmp_path: Path) -> None:
     outside = Outside(folder(tmp_path), says("not reached"))
-
-    async def play() -> list[Event]:
-        agent = await open_agent(outside)
-        events = await heard(agent, "Go.", on=lambda event: isinstance(event, SessionOpened) and agent.cancel())
-        await agent.close()
-        return events
-
-    events = asyncio.run(play())
-    assert end(events).reason == "cancelled"
+    events, _ = stopped_on(outside, SessionOpened)
     assert not of(events, Requested)
     assert [entry.role for entry in recorded(outside)] == [Role.SYSTEM, Role.USER]
 

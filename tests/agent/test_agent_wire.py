@@ -3,8 +3,9 @@
 import asyncio
 import json
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -40,9 +41,16 @@ def provided(*turns: Turn) -> Iterator[tuple[FakeProvider, str]]:
 
 
 def asked(
-    outside: Outside, dialect: str, url: str, *texts: str, model: str = "", silence: Silence | None = None, **settings: Any
+    outside: Outside,
+    dialect: str,
+    url: str,
+    *texts: str,
+    model: str = "",
+    silence: Silence | None = None,
+    on: Callable[[Agent, Event], object] = lambda *_: None,
+    **settings: Any,
 ) -> list[Event]:
-    """All events of a session that speaks this API over its SDK."""
+    """All events of a session that speaks this API over its SDK; `on` is told of each as it comes."""
 
     async def play() -> list[Event]:
         name = model or MODELS[dialect]
@@ -51,7 +59,7 @@ def asked(
         usual: dict[str, Any] = {"folder": outside.where, "model": f"{dialect}:{name}", "base_url": base, "mode": Mode.ALL}
         agent = await Agent.open(Settings(**(usual | settings)), world)
         try:
-            return [event for text in texts for event in await heard(agent, text)]
+            return [event for text in texts for event in await heard(agent, text, on=partial(on, agent))]
         finally:
             await agent.close()
 
@@ -153,18 +161,12 @@ def test_a_turn_that_was_cut_off_can_be_gone_on_with(dialect: str, tmp_path: Pat
     opens = call("delimiter", action="start", name="find", type="expl")
     turns = (says("I look.", opens, call("read", path="a.py"), thinking="hm"), says("", call("ls"), thinking="so"), says("On."))
     with provided(*turns) as (provider, url):
-        outside = Outside(folder(tmp_path, a_py=LINES))
 
-        async def play() -> list[Event]:
-            name, base = MODELS[dialect], f"{url}/v1" if dialect.startswith("openai") else url
-            world = outside.world(speaker=lambda _: SdkSpeaker(name, dialect, base_url=base, api_key=KEY))
-            agent = await Agent.open(Settings(folder=outside.where, model=f"{dialect}:{name}", mode=Mode.ALL), world)
-            await heard(agent, "Go.", on=lambda event: isinstance(event, Requested) and event.step == 2 and agent.cancel())
-            events = await heard(agent, "Go on.")
-            await agent.close()
-            return events
+        def stop(agent: Agent, event: Event) -> None:
+            if isinstance(event, Requested) and event.step == 2 and not provider.seen[1:]:
+                agent.cancel()
 
-        events = asyncio.run(play())
+        events = asked(Outside(folder(tmp_path, a_py=LINES)), dialect, url, "Go.", "Go on.", on=stop)
     assert end(events).reason == "done"
     assert not any(seen.violations for seen in provider.seen)
     assert b"interrupted by the user" in provider.seen[-1].body

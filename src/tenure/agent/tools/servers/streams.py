@@ -202,7 +202,7 @@ async def sieve(
     """A transport of which only what somebody waits for goes on. Lists of tools have only what are tools; the others are named to `left_out`."""
     async with inner as (read, write):
         own = _Requests(write)
-        yield _Sieve(read, own, left_out), cast(Any, own)
+        yield cast(Any, _Sieve(read, own, left_out)), cast(Any, own)
 
 
 class _Requests:
@@ -210,9 +210,6 @@ class _Requests:
 
     def __init__(self, inner: Any) -> None:
         self._inner, self.open = inner, 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
 
     async def __aenter__(self) -> Self:
         await self._inner.__aenter__()
@@ -228,7 +225,7 @@ class _Requests:
 
 
 class _Sieve:
-    """Messages as they come, sieved: what the SDK takes for one of its own streams."""
+    """Messages as they come, sieved: as much of a stream as the SDK uses."""
 
     def __init__(
         self, inner: "AsyncGenerator[SessionMessage | Exception, None]", own: _Requests, left_out: Callable[[str, str], None]
@@ -237,16 +234,11 @@ class _Sieve:
         self._version = ""
         self._idle = 0  # messages that nobody waits for
 
-    @property
-    def last_context(self) -> Any:
-        """What the SDK looks for on its own streams."""
-        return getattr(self._inner, "last_context", None)
-
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object, **__: object) -> None:
-        await self.aclose()
+        await self._inner.aclose()
 
     def __aiter__(self) -> Self:
         return self
@@ -266,19 +258,6 @@ class _Sieve:
             if answers and (not asks or self._own.open < REQUESTS):
                 self._own.open += asks
                 return item
-
-    async def receive(self) -> "SessionMessage | Exception":
-        """The next message. Raises anyio.EndOfStream."""
-        import anyio
-
-        try:
-            return await anext(self)
-        except StopAsyncIteration:
-            raise anyio.EndOfStream from None
-
-    async def aclose(self) -> None:
-        """Close what is below."""
-        await self._inner.aclose()
 
     def _sift(self, result: dict[str, Any]) -> None:
         from mcp_types.version import KNOWN_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
