@@ -322,7 +322,7 @@ def test_a_budget_and_a_policy_are_changed_within_the_session_and_a_fork_goes_on
     played(made(tmp_path, [says("1"), says("still here"), says("3")], store=store), play)
 
 
-def test_an_export_holds_everything_and_overwrites_nothing(tmp_path: Path) -> None:
+def test_an_export_holds_everything_and_overwrites_nothing_and_the_viewer_opens_and_closes(tmp_path: Path) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         await said(pilot, app, "keep comments")
         for name in ("all.md", "all.json"):
@@ -331,6 +331,11 @@ def test_an_export_holds_everything_and_overwrites_nothing(tmp_path: Path) -> No
             assert all(words in written for words in ("keep comments", "I look for the parser", "# a parser", "All done."))
             await said(pilot, app, f"/export {name}")
             await until(pilot, lambda name=name: f"{name}: cannot be written" in text_of(app))
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: isinstance(app.screen, ContextViewer))
+        assert "keep comments" in text_of(app)
+        await pilot.press("escape")
+        assert isinstance(app.screen, Chat)
 
     played(made(tmp_path, TASK, mode=Mode.ALL), play, (200, 40))
 
@@ -420,18 +425,6 @@ def test_the_model_picker_takes_a_listed_model(tmp_path: Path) -> None:
         await until(pilot, lambda: chat.agent is not None and "sonnet-4-5" in chat.agent.model)
 
     played(made(tmp_path, []), play, (100, 40))
-
-
-def test_the_viewer_opens_on_the_live_session_and_closes_again(tmp_path: Path) -> None:
-    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
-        await said(pilot, app, "keep comments")
-        await pilot.press("ctrl+o")
-        await until(pilot, lambda: isinstance(app.screen, ContextViewer))
-        assert "keep comments" in text_of(app)
-        await pilot.press("escape")
-        assert isinstance(app.screen, Chat)
-
-    played(made(tmp_path, TASK, mode=Mode.ALL), play, (120, 40))
 
 
 def folder_of_app(app: TenureApp) -> Path:

@@ -41,35 +41,36 @@ def test_an_at_offers_the_files_of_the_folder_escape_closes_the_list_and_tab_tak
     played(app, play)
 
 
-@pytest.mark.parametrize("mode", [Mode.ASK, Mode.READ_ONLY])
-def test_a_command_of_the_persons_own_runs_unasked_and_the_model_sees_it(mode: Mode, tmp_path: Path) -> None:
-    app = made(tmp_path, [says("I see.")], mode=mode)
+def test_a_command_of_the_persons_own_runs_unasked_the_model_sees_it_and_its_change_is_undone(tmp_path: Path) -> None:
+    kit = tmp_path / "parser-kit"
 
     async def play(pilot, app) -> None:
-        await said(pilot, app, "!echo made > made.txt; echo by hand")
-        assert "by hand" in text_of(app)
-        assert (tmp_path / "parser-kit" / "made.txt").read_text() == "made\n"
+        agent = app.screen.agent
+        for mode, words in ((Mode.ASK, "by hand"), (Mode.READ_ONLY, "and again")):
+            agent.mode = mode
+            await said(pilot, app, f"!echo {mode} > made.txt; echo {words}")
+            assert words in text_of(app)
+            assert (kit / "made.txt").read_text() == f"{mode}\n"
         await said(pilot, app, "and?")
-        shown = app.screen.agent.context.session.index
-        assert [span.object for span in shown.spans if span.tool == "bash"] == ["bash:1"]
+        shown = agent.context.session.index
+        assert [span.object for span in shown.spans if span.tool == "bash"] == ["bash:1", "bash:2"]
         assert "I see." in text_of(app)
-
-    played(app, play)
-
-
-def test_a_command_that_fails_or_is_stopped_leaves_the_session_usable(tmp_path: Path) -> None:
-    async def play(pilot, app) -> None:
         await said(pilot, app, "!exit 3")
         assert "exit code 3" in text_of(app)
         app.screen.draft.put("!sleep 60")
         await pilot.press("enter")
-        await until(pilot, lambda: app.screen.is_busy and app.screen.agent.is_running)
+        await until(pilot, lambda: app.screen.is_busy and agent.is_running)
         await pilot.press("escape")
         await until(pilot, lambda: not app.screen.is_busy)
-        await said(pilot, app, "Go on.")
+        await said(pilot, app, "Go on.")  # the session is as usable as before
         assert "done it" in text_of(app)
+        await said(pilot, app, "!echo changed > parser.py")
+        assert (kit / "parser.py").read_text() == "changed\n"
+        await said(pilot, app, "/undo")
+        await until(pilot, lambda: "files written" in text_of(app))
+        assert "def parse" in (kit / "parser.py").read_text()
 
-    played(made(tmp_path, [says("done it")]), play)
+    played(made(tmp_path, [says("I see."), says("done it")]), play)
 
 
 def test_what_is_typed_while_a_turn_runs_is_sent_in_its_order(tmp_path: Path) -> None:
@@ -115,14 +116,3 @@ def test_a_new_session_begins_and_the_old_one_stays(tmp_path: Path) -> None:
         assert app.screen.agent.context.store.conversation(before).length
 
     played(made(tmp_path, [says("done")]), play)
-
-
-def test_the_newest_change_of_a_file_is_undone(tmp_path: Path) -> None:
-    async def play(pilot, app) -> None:
-        await said(pilot, app, "!echo changed > parser.py")
-        assert (tmp_path / "parser-kit" / "parser.py").read_text() == "changed\n"
-        await said(pilot, app, "/undo")
-        await until(pilot, lambda: "files written" in text_of(app))
-        assert "def parse" in (tmp_path / "parser-kit" / "parser.py").read_text()
-
-    played(made(tmp_path, []), play)

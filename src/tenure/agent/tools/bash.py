@@ -84,7 +84,7 @@ async def _ran(begun: Start, wall: Wall | None, environment: Mapping[str, str], 
     def tell() -> None:
         nonlocal due
         due = None
-        if news := output.news():
+        if news := output.news.text():
             here.say(news)
 
     def take(chunk: bytes) -> None:

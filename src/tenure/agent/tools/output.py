@@ -35,7 +35,7 @@ class Output:
         self._tail: deque[bytes] = deque()  # the end of what is not in the head
         self._tail_bytes = 0
         self._file = _File(part, most, spare) if part is not None else None
-        self._news = _News()
+        self.news = OutputNews()
 
     @classmethod
     def left_in(cls, part: Path, room: int) -> Self:
@@ -54,7 +54,7 @@ class Output:
         self.bytes += len(chunk)
         self._newlines += chunk.count(b"\n")
         self._ends_line = chunk.endswith(b"\n")
-        self._news.feed(chunk)
+        self.news.feed(chunk)
         if self._file is not None:
             self._file.write(chunk)
         free = self._room - len(self._head)
@@ -67,10 +67,6 @@ class Output:
             while self._tail_bytes - len(self._tail[0]) >= self._room // 2:
                 self._tail_bytes -= len(self._tail.popleft())
 
-    def news(self) -> str:
-        """What was not told yet, in whole lines and harmless; of much, the first and the newest."""
-        return self._news.text()
-
     @property
     def lines(self) -> int:
         """Lines so far, one that has not ended among them."""
@@ -78,7 +74,7 @@ class Output:
 
     def text(self) -> str:
         """All of it as far as it fits; nothing is taken any more."""
-        self._news.end()
+        self.news.end()
         if not self._tail:
             text, is_text = _plain(self._head)
             kept = None if is_text else self._kept((0, 0))
@@ -179,7 +175,7 @@ class _File:
                 os.close(self._descriptor)
 
 
-class _News:
+class OutputNews:
     """What came and was not told yet: all of it, or of a flood its beginning and then only the newest. Mutable."""
 
     def __init__(self) -> None:
@@ -203,7 +199,7 @@ class _News:
         self._is_over = True
 
     def text(self) -> str:
-        """What is to be told now."""
+        """What is to be told now, in whole lines and harmless."""
         first, newest, fresh = bytes(self._first), self._newest, self._fresh
         self._first, self._newest, self._fresh = bytearray(), b"", 0
         if fresh <= len(first) + len(newest):

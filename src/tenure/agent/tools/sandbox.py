@@ -67,8 +67,6 @@ class Sandbox(Struct, frozen=True, kw_only=True):
     """How the allowed commands of a session are shut in that asked for it."""
 
     network: bool = False
-    writable: tuple[Path, ...] = ()  # beside the workspace
-    hidden: tuple[Path, ...] = ()  # not even to be read: files that hold the agent's own keys
 
 
 class Wall(Struct, frozen=True, kw_only=True):
@@ -106,10 +104,9 @@ class Walls(Struct, frozen=True, kw_only=True):
         if self.means is Means.NONE:
             return None
         if reach is CommandReach.LOOK:
-            keys = (*(sandbox.hidden if sandbox else ()), *in_home(workspace.home), *_untracked(workspace.root))
-            return wall(scratch, keys, looking=True)
+            return wall(scratch, (*in_home(workspace.home), *_untracked(workspace.root)), looking=True)
         if sandbox is not None:
-            return wall((*own, *sandbox.writable), sandbox.hidden, network=sandbox.network, temporary=True)
+            return wall(own, network=sandbox.network, temporary=True)
         if reach is CommandReach.ANYWHERE:
             return None
         return wall((*own, *_git_folders(workspace.root), *_kept(workspace.home, environment)), network=True, apart=False)

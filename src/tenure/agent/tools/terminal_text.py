@@ -35,8 +35,7 @@ class Cleaner:
     """Makes output harmless as it comes, in whatever pieces. Mutable: it holds the line that is being written, and half of a sequence."""
 
     def __init__(self) -> None:
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._decode, self._undecoded = decoder.decode, lambda: decoder.getstate()[0]
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._held = ""  # the start of an escape sequence
         self._line = ""  # what a carriage return may still take back
         self._acts = False  # whether there is anything in that line that is no plain text
@@ -65,10 +64,6 @@ class Cleaner:
             return whole + newline
         said = "".join(self._shown(whole, newline)) if whole or newline else ""
         return said + self._told() if final else said
-
-    def rest(self) -> bytes:
-        """What came and was not given, for another to go on with."""
-        return (self._told() + self._line + self._held).encode("utf-8", "replace") + self._undecoded()
 
     def _shown(self, whole: str, newline: str) -> Iterator[str]:
         lines = whole.split("\n")
