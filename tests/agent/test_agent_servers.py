@@ -32,8 +32,7 @@ def test_tools_of_a_slow_server_are_offered_and_called_once_it_is_ready(tmp_path
             assert all("wire__" not in json.dumps(tool) for tool in agent.parts.tools)
             gate.touch()
             assert agent.parts.servers is not None
-            while not all(server.tools for server in agent.parts.servers.servers):
-                await asyncio.sleep(0.01)
+            await asyncio.wait(agent.parts.servers._starts)
             second = [event.text for event in of(await heard(agent, "Call it."), Noticed)]
             assert any(text.startswith("9 tools of an MCP server that was slow are offered now: wire__") for text in second)
             assert any("wire__echo" in json.dumps(tool) for tool in agent.parts.tools)
