@@ -8,8 +8,10 @@ person, which no policy of ours takes: there a text that is too long stays too l
 results of tools, and a third row says what of those `recall` still brings back.
 """
 
+import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from statistics import mean
 from typing import Any, Final
@@ -34,12 +36,20 @@ POLICIES: Final = (
     "clear-tool-uses",
     "handoff",
 )
+MODEL: Final = "gpt-5.1"
+TRIES: Final = 6  # at a limit that fills the kit's budget
 CHARS: Final = 4  # of a token, here: budgets are in characters
 
 
 def tokens(text: str) -> int:
     """A quarter of the characters."""
     return (len(text) + CHARS - 1) // CHARS
+
+
+@cache
+def _recall_tokens() -> int:
+    """What `recall` weighs in a request, which offers it once something has left."""
+    return tokens(json.dumps(Context(dialect="openai-chat", model=MODEL, store=MemoryStore()).request()["tools"]))
 
 
 class TenureCompactor:
@@ -50,14 +60,28 @@ class TenureCompactor:
         self._policy, self._tools, self._recalls = policy, tools, recalls
 
     def compact(self, turns: Sequence[Any], round_num: int = 1, budget_chars: int | None = None) -> Any:
-        """What the model would see within the budget."""
+        """What the model would see, as much of it as the budget takes.
+
+        A limit of ours holds for a request: for its calls, framing and the tool `recall` too. The kit counts the text alone, so the limit is raised while that leaves room.
+        """
         from compaction_kit.compacted import CompactedContext
 
-        limit = max(64, (budget_chars or 10**7) // CHARS)
+        budget = budget_chars or 10**7
+        limit = max(64, budget // CHARS) + _recall_tokens()
+        text = self._shown(turns, limit)
+        for _ in range(TRIES):
+            limit += (budget - len(text)) // CHARS
+            more = self._shown(turns, limit) if len(text) < budget else ""
+            if not len(text) < len(more) <= budget:
+                break
+            text = more
+        return CompactedContext(text=text, compactor_name=self.name, round_num=round_num)
+
+    def _shown(self, turns: Sequence[Any], limit: int) -> str:
         policy: Any = "graph" if self._policy == "handoff" else self._policy
         context = Context(
             dialect="openai-chat",
-            model="gpt-5.1",
+            model=MODEL,
             policy=policy,
             budget=Budget(ceiling=limit, floor=limit, window=10**6),  # asked once: no room is wanted for what comes next
             store=MemoryStore(),
@@ -67,13 +91,11 @@ class TenureCompactor:
         context.extend([each for n, turn in enumerate(turns) for each in self._messages(n, turn)])
         if self._policy == "handoff" and len(turns) > 1:
             context.handoff(RuleModel(rule=briefed))
-        shown = context.request(model="gpt-5.1", annotate=False)[
-            "messages"
-        ]  # `recall` weighs 270 tokens; the kit counts the text alone
-        text = "\n".join(f"[{each['role']}] {each.get('content') or ''}" for each in shown)
+        shown = context.request(model=MODEL, annotate=False)["messages"]
+        text = "\n".join(_line_of(each) for each in shown)
         if self._recalls:
             text += "".join(f"\n{self._back(context, n)}" for n in range(1, len(turns) + 1))
-        return CompactedContext(text=text, compactor_name=self.name, round_num=round_num)
+        return text
 
     def _messages(self, n: int, turn: Any) -> list[dict[str, Any]]:
         if turn.role == "user" and self._tools and n > 1:
@@ -90,6 +112,12 @@ class TenureCompactor:
             return context.recall(f"note:{n}")
         except InputError:
             return ""
+
+
+def _line_of(message: Mapping[str, Any]) -> str:
+    """A message with its role; what a system says is the text of the round before, which would grow by a mark in each."""
+    text = str(message.get("content") or "")
+    return text if message["role"] == "system" else f"[{message['role']}] {text}"
 
 
 class KitRow(Struct, frozen=True, kw_only=True):

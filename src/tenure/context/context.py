@@ -267,8 +267,9 @@ class Context:
         """What to send now, as keyword arguments of the SDK's call; `fields` are passed through, be they no JSON.
 
         What leaves is decided and stored first. `annotate` offers the tools `recall` and, under a policy that reads marks, `delimiter` beside
-        your own; answer their calls with `call`. `notes` stand last, for this request alone: what holds now and is no part of the past. When a
-        limit cannot be met, `decision` is an `Unmet` that says what holds the space, and the request is made all the same.
+        your own; answer their calls with `call`. Once something has left, `recall` is offered without it too. `notes` stand last, for this
+        request alone: what holds now and is no part of the past. When a limit cannot be met, `decision` is an `Unmet` that says what holds the
+        space, and the request is made all the same.
         """
         return self._requests.next_request(tools, fields, annotate=annotate, notes=notes, queued=self.queued).arguments()
 
