@@ -1,13 +1,14 @@
 """What the agents of all frameworks are given to do: files to read, one after the other, more than their window holds."""
 
 import json
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, Final
 
 from tenure.engine.record.entry import Role, Text
 from tenure.store.store import Store
 from tenure.testing.provider import FakeProvider
-from tenure.testing.script import Call, Reply, Script
+from tenure.testing.script import Call, Reply, Script, Turn
 
 FILE: Final = "\n".join(f"{n:04} def function_{n}(): return {n * 7919}" for n in range(400))
 RECALLED: Final = b"0006 def function_6"  # a line of what `work` recalls
@@ -23,6 +24,12 @@ def work(steps: int, recalled: int | None = None, *, recall: str = "recall", rea
         call = Call(name=read, arguments=json.dumps({"path": f"file_{n}.py"}))
         replies.append(Reply(thinking=thinking, text=f"I look at {n}.", calls=(call,)))
     return Script(replies=(*replies, Reply(thinking=thinking, text="Done.")))
+
+
+def summed_up(script: Script) -> Callable[[Mapping[str, Any]], Turn]:
+    """The same model, which answers a request without tools with a summary."""
+    replies = iter(script.replies)
+    return lambda body: next(replies) if body.get("tools") else Reply(text="Files were read.")
 
 
 def prefixes(provider: FakeProvider) -> list[bool]:

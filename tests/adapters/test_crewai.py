@@ -1,6 +1,7 @@
 """Managed models in real crews of CrewAI, against a server that refuses what providers refuse."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 pytest.importorskip("crewai")
 from crewai import LLM, Agent, Crew, Task
 from crewai.tools import tool
-from framework_work import FILE, RECALLED, prefixes, work
+from framework_work import FILE, RECALLED, prefixes, summed_up, work
 
 from tenure import Budget
 from tenure.adapters.crewai import tenure_llm
@@ -61,3 +62,18 @@ def test_a_crew_is_kept_to_its_budget_and_recalls_unseen(kind: str, how: str) ->
     assert all(b"Look through the files." in seen.body for seen in provider.seen)
     assert RECALLED in provider.seen[27].body
     assert prefixes(provider).count(False) <= commits < 10
+
+
+@pytest.mark.parametrize("is_managed", [False, True])
+def test_a_persons_words_stay_where_its_own_summary_drops_them(is_managed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    provider = FakeProvider(summed_up(work(30)))
+    with serve(provider.app) as url, Store("sqlite://") as store:
+        llm: Any = LLM(model="openai/gpt-5.1", base_url=f"{url}/v1", api_key="-")
+        monkeypatch.setattr(type(llm), "get_context_window_size", lambda _: 40_000)
+        result = crew_of(tenure_llm(llm, store=store, budget=BUDGET) if is_managed else llm).kickoff()
+    assert result.raw == "Done."
+    assert {seen.violations for seen in provider.seen} == {()}
+    bodies = [json.loads(seen.body) for seen in provider.seen]
+    assert all(body.get("tools") for body in bodies) == is_managed, "a request without tools asks for a summary"
+    assert all("Look through the files." in str(body["messages"]) for body in bodies) == is_managed
+    assert (b"read:1@" in provider.seen[-1].body) == is_managed

@@ -10,8 +10,9 @@ from typing import Any, Self
 import pytest
 
 pytest.importorskip("openhands.sdk")
-from framework_work import FILE, RECALLED, human_texts, prefixes, work
+from framework_work import FILE, RECALLED, human_texts, prefixes, summed_up, work
 from openhands.sdk import LLM, Agent, Conversation, Tool, register_tool
+from openhands.sdk.context.condenser import LLMSummarizingCondenser
 from openhands.sdk.conversation.response_utils import get_agent_final_response
 from openhands.sdk.event import Condensation
 from openhands.sdk.tool import Action, Observation, ToolDefinition, ToolExecutor
@@ -151,3 +152,22 @@ def test_conversations_and_their_forks_keep_apart_side_by_side(tmp_path: Path) -
     assert {seen.violations for seen in provider.seen} == {()}
     assert all(len({text.split()[0] for text in each}) == 1 for each in texts)
     assert not any({text.split()[-1] for text in each} >= {"here", "there"} for each in texts)
+
+
+@pytest.mark.parametrize("is_managed", [False, True])
+def test_what_left_has_a_handle_where_its_own_condenser_leaves_a_summary(is_managed: bool, tmp_path: Path) -> None:
+    provider = FakeProvider(summed_up(work(30)))
+    with serve(provider.app) as url, Store("sqlite://") as store:
+        agent = agent_of("chat", url, TenureCondenser(store=store, budget=BUDGET))
+        if not is_managed:
+            llm = agent.llm.model_copy(update={"usage_id": "condenser"})
+            own = LLMSummarizingCondenser(llm=llm, max_size=1_000, max_tokens=40_000)
+            agent = agent.model_copy(update={"condenser": own})
+        conversation: Any = Conversation(agent=agent, workspace=tmp_path, visualizer=None)
+        conversation.send_message("Look through the files.")
+        conversation.run()
+    assert get_agent_final_response(conversation.state.events) == "Done."
+    assert {seen.violations for seen in provider.seen} == {()}
+    assert all(json.loads(seen.body).get("tools") for seen in provider.seen) == is_managed, "one without tools asks for a summary"
+    assert any(isinstance(each, Condensation) for each in conversation.state.events) != is_managed
+    assert (b"read:1@" in provider.seen[-1].body) == is_managed
