@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tenure.engine.policies import COMPAT, PEERS, POLICIES
 from tenure.errors import InputError
 from tenure.lab.evidence.corpus import Corpus, Member
-from tenure.lab.evidence.measure import ALL, KNOWN, SUBJECT, CorpusEvents, Line, labels_of
+from tenure.lab.evidence.measure import ALL, SUBJECT, CorpusEvents, Line, labels_of
 from tenure.lab.evidence.pages import SECTIONS, EvidenceSection, events_of, page, sections
 from tenure.lab.measured import (
     AgeBand,
@@ -230,8 +230,10 @@ def test_every_section_is_tried_here() -> None:
 def test_every_policy_cites_its_source_and_no_two_share_a_name() -> None:
     assert len(ALL) == len({**POLICIES}) + len({**PEERS}) + len({**COMPAT})
     assert {name: policy.name for name, policy in ALL.items()} == {name: name for name in ALL}
-    assert KNOWN.keys() >= ALL.keys()
-    assert {name for name in ALL if KNOWN[name].whose == "ours"} == set(POLICIES)
+    with events_of(CorpusEvents(corpus=Corpus(folder="", members=()), code="")) as events:
+        known = dict(events.ask("select name, whose from origins").rows)
+    assert known.keys() >= ALL.keys()
+    assert {name for name in ALL if known[name] == "ours"} == set(POLICIES)
     assert SUBJECT in POLICIES
 
 

@@ -12,16 +12,17 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import astuple
 
 import tenure
 from tenure.engine.meter.figures import several
 from tenure.errors import StoreError
-from tenure.lab.evidence.measure import CEILING, KNOWN, MARKS, PLACES, PRUNE, SUBJECT, SWEPT, TOGETHER, CorpusEvents, ceilings_of
+from tenure.lab.evidence.measure import CEILING, MARKS, PRUNE, SUBJECT, SWEPT, TOGETHER, CorpusEvents, Label, ceilings_of
 from tenure.lab.intervals import wilson
 from tenure.lab.kept import appearing
 from tenure.lab.protocols.runs import USUAL
 from tenure.lab.protocols.workload import RULES
-from tenure.lab.query import Events
+from tenure.lab.query import Events, columns_of
 from tenure.lab.report import charts
 from tenure.lab.report.charts import Chart
 from tenure.lab.report.template import asking, environment, table
@@ -89,8 +90,6 @@ class EvidenceSection(Struct, kw_only=True):
 def events_of(found: CorpusEvents, swept: Mapping[str, Sequence[int]] = SWEPT_UNDER) -> Events:
     """The events of a corpus with the tables that sections ask beside them; to be closed. `swept`: policies by name, and their ceilings."""
     events = Events.of(found.events)
-    origins = [(name, each.whose, each.source, PLACES[each.whose]) for name, each in KNOWN.items()]
-    events.add("origins", {"name": "varchar", "whose": "varchar", "source": "varchar", "place": "int"}, origins)
     rules = [(str(rule.workload), rule.says, number) for number, rule in enumerate(RULES)]
     events.add("rules", {"name": "varchar", "says": "varchar", "place": "int"}, [*rules, ("hard", "", len(rules))])
     events.add("members", {"name": "varchar", "tool": "varchar"}, list(found.tools.items()))
@@ -98,19 +97,7 @@ def events_of(found: CorpusEvents, swept: Mapping[str, Sequence[int]] = SWEPT_UN
     events.add("causes", {"cause": "varchar", "says": "varchar", "place": "int"}, causes)
     ceilings = [(policy, ceiling) for policy, each in swept.items() for ceiling in each]
     events.add("ceilings", {"policy": "varchar", "ceiling": "bigint"}, ceilings)
-    columns = {
-        "round": "int",
-        "label": "varchar",
-        "pair": "varchar[]",
-        "kind": "varchar",
-        "form": "varchar",
-        "why": "varchar",
-        "seen": "int",
-        "found": "int",
-        "weight": "double",
-    }
-    labels = [tuple(getattr(label, column) for column in columns) for label in found.labels]
-    events.add("labels", columns, labels)
+    events.add("labels", columns_of(Label), [astuple(label) for label in found.labels])
     for script in ("views.sql", "claims.sql"):
         events.script(files("tenure.lab.evidence").joinpath(script).read_text(encoding="utf-8"))
     return events
@@ -182,14 +169,10 @@ def _written(events: Events, name: str, how: str, made: str) -> EvidenceSection:
         "ceiling": CEILING,
         "subject": SUBJECT,
     }
-    module: Any = _templates().get_template(f"{name}.md").make_module(values)
+    module: Any = environment("tenure.lab.evidence").get_template(f"{name}.md").make_module(values)
     section.title, section.lead = module.title, module.lead
     section.text = "\n\n".join((module.shows, f"    {command(name, how)}", made, LACKS, str(module)))
     return section
-
-
-def _templates() -> Any:
-    return environment("tenure.lab.evidence")
 
 
 def _bars(query: Query, title: str, note: str, panels: Sequence[Mapping[str, Any]], sql: str, **values: object) -> Chart:
@@ -267,7 +250,7 @@ def index(found: CorpusEvents, made: Sequence[EvidenceSection]) -> str:
     every = [goal for section in made for goal in section.goals]
     failed = [(failed.name, f"{failed.kind}: {failed.reason}") for failed in found.failed]
     text = (
-        _templates()
+        environment("tenure.lab.evidence")
         .get_template(INDEX)
         .render(
             profiles=found.profiles,

@@ -1,8 +1,35 @@
--- What the sections of the evidence ask: policies over many sessions, added up. Tables beside the events: origins, rules, members, labels, claims.
+-- What the sections of the evidence ask: policies over many sessions, added up. Tables beside the events: rules, members, labels, claims.
+
+-- Whose every policy is, by the first word of a row's name (`compaction at 80k` is compaction's), and the source that it cites. `bound` is what no policy
+-- can do, because it knows the future, or does nothing; what is not here is an oracle. Places are those in tables: bounds, ours, peers.
+create table origins as select *, case whose when 'bound' then 0 when 'ours' then 1 else 2 end as place from (values
+    ('cwl', 'ours', 'CWL paper, sections 4.2 to 4.4, with our settings'),
+    ('cwl-inferred', 'ours', 'CWL paper, Algorithm 1, over inferred work'),
+    ('tiered', 'ours', 'tiered context text'),
+    ('graph', 'ours', 'this project'),
+    ('cwl-paper', 'peer', 'CWL paper, Algorithm 1, to the letter'),
+    ('pi-cwl', 'peer', 'Kiz8-Team/pi-cwl at cd2ea3f'),
+    ('oldest-turn', 'peer', 'Self-GC paper, Baselines'),
+    ('tool-prune', 'peer', 'Self-GC paper, Baselines'),
+    ('tool-mask-prune', 'peer', 'Self-GC paper, Baselines'),
+    ('hybrid', 'peer', 'Self-GC paper, Baselines'),
+    ('observation-masking', 'peer', 'The Complexity Trap, arXiv 2508.21433'),
+    ('sliding-window', 'peer', 'LangChain trim_messages, Strands'),
+    ('opencode-prune', 'peer', 'anomalyco/opencode, session/compaction.ts'),
+    ('cline', 'peer', 'cline/cline, ContextManager.ts'),
+    ('cline-75-50', 'peer', 'cline/cline, ContextManager.ts'),
+    ('clear-tool-uses', 'peer', 'Anthropic, clear_tool_uses_20250919'),
+    ('langchain-clearing', 'peer', 'LangChain, ContextEditingMiddleware'),
+    ('discard-75', 'peer', 'DeepSeek-V3.2 report, search agent'),
+    ('discard-all', 'peer', 'DeepSeek-V3.2 report, search agent'),
+    ('compaction', 'peer', 'summary compaction, as agents do it'),
+    ('none', 'bound', 'no eviction'),
+    ('each', 'bound', 'no eviction, no earlier task')
+) known(name, whose, source);
 
 create macro whose(policy) as coalesce((select o.whose from origins o where o.name = split_part(policy, ' ', 1)), 'bound');
 create macro cited(policy) as coalesce((select o.source from origins o where o.name = split_part(policy, ' ', 1)), 'knows the future');
-create macro place(policy) as coalesce((select o.place from origins o where o.name = split_part(policy, ' ', 1)), 0);  -- bounds, ours, peers
+create macro place(policy) as coalesce((select o.place from origins o where o.name = split_part(policy, ' ', 1)), 0);
 create macro budget_text(tokens) as case when tokens is null then 'uncapped' when tokens >= 1000 then printf('%gk', tokens / 1000.0) else tokens::varchar end;
 
 create macro called(policy, variant, ceiling) as case when variant <> '' then policy || ' at ' || budget_text(ceiling) || ', ' || variant else policy end;

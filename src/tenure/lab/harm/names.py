@@ -124,39 +124,25 @@ class AnchorForm(StrEnum):
     PROPER = "proper"  # a name of several words
 
 
-KIND_OF: Final = {
-    AnchorForm.PATH: Kind.LOCATOR,
-    AnchorForm.FILE: Kind.LOCATOR,
-    AnchorForm.URL: Kind.LOCATOR,
-    AnchorForm.ID: Kind.LOCATOR,
-    AnchorForm.HASH: Kind.LOCATOR,
-    AnchorForm.NUMBER: Kind.LOCATOR,
-    AnchorForm.TARGET: Kind.VERBATIM,
-    AnchorForm.LINES: Kind.VERBATIM,
-    AnchorForm.QUOTE: Kind.VERBATIM,
-    AnchorForm.NAME: Kind.SYMBOL,
-    AnchorForm.WORD: Kind.SYMBOL,
-    AnchorForm.FIGURE: Kind.FACT,
-    AnchorForm.PROPER: Kind.FACT,
+# What each form is, and how many objects may hold a string of it that still counts. A name or a file's bare name in more of them is the session's
+# common talk, and the model has it in mind; a whole path, an id or the text of an edit cannot be put down without having it, however often it stood.
+_FORMS: Final = {
+    AnchorForm.PATH: (Kind.LOCATOR, 24),
+    AnchorForm.FILE: (Kind.LOCATOR, 6),
+    AnchorForm.URL: (Kind.LOCATOR, 24),
+    AnchorForm.ID: (Kind.LOCATOR, 24),
+    AnchorForm.HASH: (Kind.LOCATOR, 24),
+    AnchorForm.NUMBER: (Kind.LOCATOR, 6),
+    AnchorForm.TARGET: (Kind.VERBATIM, 24),
+    AnchorForm.LINES: (Kind.VERBATIM, 6),
+    AnchorForm.QUOTE: (Kind.VERBATIM, 6),
+    AnchorForm.NAME: (Kind.SYMBOL, 6),
+    AnchorForm.WORD: (Kind.SYMBOL, 3),
+    AnchorForm.FIGURE: (Kind.FACT, 3),
+    AnchorForm.PROPER: (Kind.FACT, 3),
 }
-
-# Objects that may hold a string that still counts. A name or a file's bare name in more of them is the session's common talk, and the model has
-# it in mind; a whole path, an id or the text of an edit cannot be put down without having it, however often it stood.
-RARE: Final = {
-    AnchorForm.PATH: 24,
-    AnchorForm.FILE: 6,
-    AnchorForm.URL: 24,
-    AnchorForm.ID: 24,
-    AnchorForm.HASH: 24,
-    AnchorForm.NUMBER: 6,
-    AnchorForm.TARGET: 24,
-    AnchorForm.LINES: 6,
-    AnchorForm.QUOTE: 6,
-    AnchorForm.NAME: 6,
-    AnchorForm.WORD: 3,
-    AnchorForm.FIGURE: 3,
-    AnchorForm.PROPER: 3,
-}
+KIND_OF: Final = {form: kind for form, (kind, _) in _FORMS.items()}
+RARE: Final = {form: objects for form, (_, objects) in _FORMS.items()}
 
 
 class Anchor(Struct, frozen=True, gc=False):
