@@ -63,7 +63,8 @@ def grounds(one: SessionSource, tokenizer: Tokenizer, *, points: int = POINTS) -
     at = places(loaded.entries, points)
     if not at:
         return
-    uses = uses_of(of_line(line) for line in replayed([one], _whole(), tokenizer) if isinstance(line, EntryLine))
+    lines = replayed([one], Options(budget=Budget(window=10**9), policy=None), tokenizer)
+    uses = uses_of(of_line(line) for line in lines if isinstance(line, EntryLine))
     whole, model = Budget(window=10**9), next(iter(loaded.models), "")
     session = session_for(model, tokenizer, budget=whole, tenant=one.tenant(), read=loaded.entries.__getitem__)
     calls = 0
@@ -152,10 +153,6 @@ def _judged(ground: Ground, name: str, prune: float, edits: Sequence[Edit], befo
         **asdict(tally.misses),
         idle=not edits,
     )
-
-
-def _whole() -> Options:
-    return Options(budget=Budget(window=10**9), policy=None)
 
 
 OBJECTS: Final = "oracle-objects"

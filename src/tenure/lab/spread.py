@@ -52,7 +52,7 @@ def code_of(work: Callable[..., object]) -> str:
 
 @cache
 def _code(file: str) -> str:
-    digest = sha256("\n".join(f"{name} {_version(name)}" for name in LEANED_ON).encode())
+    digest = sha256("\n".join(f"{name} {version_of(name)}" for name in LEANED_ON).encode())
     digest.update(".".join(platform.python_version_tuple()[:2]).encode())
     for body in sorted(path.read_bytes() for path in reached(Path(file))):
         digest.update(sha256(body).digest())
@@ -97,7 +97,8 @@ def _files(module: str) -> Iterator[Path]:
         yield path
 
 
-def _version(name: str) -> str:
+def version_of(name: str) -> str:
+    """The version of an installed package; empty where there is none."""
     try:
         return version(name)
     except PackageNotFoundError:
@@ -120,11 +121,12 @@ class ResultFolder(Struct, frozen=True):
             return None
         path = self._path(key)
         try:
-            digest, body = _parted(path.read_bytes())
+            whole = path.read_bytes()
         except OSError:
             return None
         with suppress(OSError):
             os.utime(path)  # asked for just now
+        digest, body = whole[:_DIGEST], whole[_DIGEST:]
         return body if digest == _sealed(key, body) else None
 
     def put(self, key: str, body: bytes) -> None:
@@ -148,10 +150,6 @@ class ResultFolder(Struct, frozen=True):
 
 def _sealed(key: str, body: bytes) -> bytes:
     return sha256(key.encode() + body).hexdigest().encode()
-
-
-def _parted(whole: bytes) -> tuple[bytes, bytes]:
-    return whole[:_DIGEST], whole[_DIGEST:]
 
 
 class SpreadJob(Protocol):

@@ -119,6 +119,7 @@ def taken(commit: CommitSummary) -> int:
 def drawing(run: PolicyRun, layers: Layers, stacks: Stacks) -> dict[str, Any]:
     """The shapes and words of one run's drawing."""
     peak, limit = max([*layers.totals, 1]), limit_of(run.budget)
+    name = "ceiling" if limit == run.budget.ceiling else "target" if limit == run.budget.target else "window"
     frame = _Frame(stacks.calls, _top_of(limit if peak < limit < 1.5 * peak else peak))
     sums = [(0, *accumulate(row)) for row in layers.values]
     # Each band is drawn down to the ground, and the lower ones over it, so that only upper edges are told.
@@ -136,7 +137,7 @@ def drawing(run: PolicyRun, layers: Layers, stacks: Stacks) -> dict[str, Any]:
         "through": "".join(f"M{call} {_GROUND}V{_ABOVE}" for call in commits) if len(commits) <= _DRAWN_COMMITS else "",
         "outline": _steps(stacks.recorded.calls, stacks.recorded.totals, frame, closed=False),
         "grid": [(frame.y(at), rounded(at) if at else "0") for at in _ticks(frame.top)],
-        "limit": (frame.y(limit), limit, f"{_limit_name(run, limit)} {rounded(limit)}") if limit <= frame.top else None,
+        "limit": (frame.y(limit), limit, f"{name} {rounded(limit)}") if limit <= frame.top else None,
         "names": _names(layers, sums, stacks.bands, frame),
         "outlined": _outlined(run, stacks.recorded, frame),
         "strokes": _strokes(run),
@@ -161,10 +162,6 @@ class _Frame(Struct, frozen=True):
 
 def _top_of(peak: int) -> int:
     return max(2, round(peak * _ROOM))
-
-
-def _limit_name(run: PolicyRun, limit: int) -> str:
-    return "ceiling" if limit == run.budget.ceiling else "target" if limit == run.budget.target else "window"
 
 
 def _bands(audit: Audit) -> tuple[Band, ...]:

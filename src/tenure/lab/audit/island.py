@@ -116,7 +116,7 @@ def session_data(audit: Audit, id_: str, names: Sequence[str], stacks: Stacks, d
             "every": run.series.every,
             "calls": stacks.runs[number].calls,
             "tokens": stacks.runs[number].values,
-            "commits": _commits(run, detail.gone, texts),
+            "commits": [_commit(commit, max(1, detail.gone // len(run.commits)), texts) for commit in run.commits],
             "needs": [_need(harm, name, excerpts[number, at], texts) for at, (name, harm) in enumerate(needs[number])],
             "more_needs": run.harms.more + len(run.harms.listed) - len(needs[number]),
         }
@@ -173,10 +173,6 @@ def _need(harm: Harm, name: str, excerpts: tuple[ExcerptRow, ExcerptRow], texts:
     held = [entry for entry, _ in need.held[-_HOLDERS:]]
     row = (name, *what, need.more, need.call, need.entry, *where, tuple(objects), held, number(need.route), need.commit, harm.at)
     return (*row, excerpts[0], harm.held_at, excerpts[1], number(harm.held_handle))
-
-
-def _commits(run: PolicyRun, gone: int, texts: Texts) -> list[tuple[object, ...]]:
-    return [_commit(commit, max(1, gone // max(1, len(run.commits))), texts) for commit in run.commits]
 
 
 def _commit(commit: CommitSummary, most: int, texts: Texts) -> tuple[object, ...]:

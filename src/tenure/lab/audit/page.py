@@ -167,7 +167,7 @@ def _template() -> Any:
     values: dict[str, Any] = {
         "ASSUMED": ASSUMED, "PARTS": PARTS, "TABLES": TABLES, "UNBOUNDED": UNBOUNDED, "VERDICTS": VERDICTS, "WASTES": WASTES,
         "WORDS": WORDS, "HEIGHT": HEIGHT, "FINE": FINE, "RAIL": RAIL, "FOLDED": _FOLDED, "several": several, "change": text.change,
-        "usd": text.usd, "taken": taken, "title_of": title_of, "when": _when, "needless": _needless, "counted": _counted,
+        "usd": text.usd, "taken": taken, "title_of": title_of, "when": _when, "counted": _counted,
         "column": _column, "run_of": _run_of, "whole": round, "bill_columns": [_column(name, "n", "", class_) for name, _, class_ in PARTS],
     }  # fmt: skip
     cast("dict[str, Any]", found.globals).update(values)  # pyright: ignore[reportUnknownMemberType]
@@ -225,10 +225,6 @@ def _when(started: str, ended: str) -> str:
         f"{lasted // 86400} d {lasted % 86400 // 3600} h" if lasted >= 86400 else f"{lasted // 3600} h {lasted % 3600 // 60} min"
     )
     return f"{start:%Y-%m-%d %H:%M}, {length}"
-
-
-def _needless(sheet: Sheet) -> bool:
-    return any(waste.objects for waste in sheet.audit.window.wasted)
 
 
 def _counted(needs: dict[str, dict[str, int]]) -> Iterator[tuple[str, list[int]]]:

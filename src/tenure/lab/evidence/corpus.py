@@ -45,7 +45,7 @@ def corpus_of(folder: Path) -> Corpus:
     for each in below([folder]):
         about = glimpse(each)
         if about is not None:
-            name = _named(each.address, folder)
+            name = spelled(Path(each.address).relative_to(folder).as_posix())
             found.append(Member(name=name, tool=about.tool, sha256=source_of(str(folder), name).sha256()))
     if not found:
         raise InputError(str(folder), "found no session", "a folder of recorded sessions")
@@ -92,7 +92,3 @@ def address_of(folder: str, name: str) -> str:
 def without_folder(text: str, folder: str) -> str:
     """A text about a member, without the folder's own place."""
     return text.replace(str(Path(folder)) + "/", "").replace(str(Path(folder)) + "\\", "")
-
-
-def _named(address: str, folder: Path) -> str:
-    return spelled(Path(address).relative_to(folder).as_posix())

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
@@ -26,6 +25,7 @@ from tenure.lab.query import Events, columns_of
 from tenure.lab.report import charts
 from tenure.lab.report.charts import Chart
 from tenure.lab.report.template import asking, environment, table
+from tenure.lab.spread import version_of
 from tenure.lab.validation import CAUSES
 
 MADE: Final = "<!-- made by `tenure evidence`: do not edit -->\n"
@@ -260,7 +260,7 @@ def index(found: CorpusEvents, made: Sequence[EvidenceSection]) -> str:
             corpus=found.corpus.sha256,
             code=found.code,
             tenure=tenure.__version__,
-            prices=_version("genai-prices"),
+            prices=version_of("genai-prices") or "unknown",
             usual=USUAL,
             goals=goals(every) if every else "",
             sections=made,
@@ -272,13 +272,6 @@ def index(found: CorpusEvents, made: Sequence[EvidenceSection]) -> str:
         )
     )
     return re.sub(r"\n{3,}", "\n\n", text.strip()) + "\n"
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def files_of(found: CorpusEvents, names: Sequence[str], *, is_whole: bool) -> dict[str, bytes]:

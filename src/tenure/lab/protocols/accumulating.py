@@ -112,7 +112,7 @@ def _seen(address: str, tokenizer: Tokenizer) -> _ReadSession:
             conversation=0,
             number=0,
             source=address,
-            project=_project(address),
+            project=str(PurePath(address.rpartition("#")[0] or address).parent),
             started=started,
             lasted_s=(max(times) - times[0]).total_seconds() if times else 0.0,
             shift_s=0.0,
@@ -204,10 +204,6 @@ def _time(at: str) -> datetime | None:
         return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
     except (ValueError, OverflowError):  # no time, or one before or after all times
         return None
-
-
-def _project(address: str) -> str:
-    return str(PurePath(address.rpartition("#")[0] or address).parent)
 
 
 def accumulating(

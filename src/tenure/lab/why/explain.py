@@ -22,7 +22,6 @@ from tenure.engine.record.objects import Handle, parse_handle
 from tenure.engine.record.recall import blocks_of
 from tenure.engine.view.action import LEVELS, Action, Level, Shorten, Strip, Take, Unstrip, at_level
 from tenure.engine.view.edit import Drop, Insert, Replace, Restore
-from tenure.engine.view.guard import Hold
 from tenure.engine.view.residue import start_of
 from tenure.errors import InputError
 from tenure.lab.events import HarmLine, fields_in
@@ -347,7 +346,11 @@ def _protected(session: Session, places: tuple[At, ...]) -> tuple[Protection, ..
             why = "outside" if session.index.block(at).episode == NONE else "pair"
         if why is not None:
             counts[why] = counts.get(why, 0) + 1
-    held = {hold.object: own for hold in session.holds if (own := _held_of(session, hold, shown))}
+    held = {
+        hold.object: own
+        for hold in session.holds
+        if (own := len({*shown}.intersection(blocks_of(session.index, parse_handle(hold.object)))))
+    }
     if set(counts) > {"pair"}:
         counts.pop("pair", None)  # the one that may not go says why
     for kind in ("pin", "hold"):
@@ -362,11 +365,6 @@ def _protected(session: Session, places: tuple[At, ...]) -> tuple[Protection, ..
             said = f"{_HELD[why]}{f': {hold.reason}' if hold.reason else ''}"
             told.append(Protection(reason=why, text=said, blocks=own, every=own == len(shown)))
     return tuple(told)
-
-
-def _held_of(session: Session, hold: Hold, shown: list[At]) -> int:
-    """How many of these blocks a hold is about."""
-    return len(set(shown).intersection(blocks_of(session.index, parse_handle(hold.object))))
 
 
 def _within(session: Session, places: tuple[At, ...]) -> Within | None:

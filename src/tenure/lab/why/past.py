@@ -68,7 +68,11 @@ def replayed(sources: Sequence[SessionSource], options: Options, tokenizer: Toke
     model = header.model
     return Past(
         entries=_weighed(load(sources, tokenizer).entries, model, tokenizer),
-        commits=tuple(_commit(line) for line in lines if isinstance(line, CommitLine)),
+        commits=tuple(
+            Commit(**fields_in(line, Commit, n=line.commit, edits=edits_v1_to_v2(line.edits)))
+            for line in lines
+            if isinstance(line, CommitLine)
+        ),
         needs=tuple(line for line in lines if isinstance(line, HarmLine)),
         budget=options.budget,
         policy=options.policy,
@@ -142,7 +146,3 @@ def _carry_out(session: Session, waiting: list[Commit], length: int) -> None:
     """The commits that were made when the record had so many entries."""
     while waiting and waiting[-1].entries <= length:
         session.commit(waiting.pop())
-
-
-def _commit(line: CommitLine) -> Commit:
-    return Commit(**fields_in(line, Commit, n=line.commit, edits=edits_v1_to_v2(line.edits)))

@@ -144,7 +144,7 @@ def _held(why: ObjectAccount, room: int) -> Iterator[AccountRow]:
 def _need(need: ExpectedNeed) -> Iterator[AccountRow]:
     times = need.need / need.median if need.median else 1.0
     beside = f"{times:.1f} times the median" if times >= 0.1 else "hardly any beside the median"
-    place = f"{_nth(need.rank)} to go of {need.of:,} results"
+    place = f"{'first' if need.rank == 1 else f'number {need.rank:,}'} to go of {need.of:,} results"
     whole = f"{need.need:.2f} needs expected for each {PER:,} tokens, {beside}"
     yield AccountRow("worth", f"{whole}; {place}" if need.results == 1 else f"{whole}, over its {need.results:,} results")
     for reason in [each for each in need.reasons if abs(each.weight) >= _FAINT][:REASONS]:
@@ -236,8 +236,3 @@ def _named(names: Sequence[str], room: int) -> Iterator[AccountRow]:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _nth(number: int) -> str:
-    """1 is said as "first", the rest as places."""
-    return "first" if number == 1 else f"number {number:,}"
