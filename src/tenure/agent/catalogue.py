@@ -75,7 +75,7 @@ class ModelChoice(Struct, frozen=True, kw_only=True):
 
 def family_of(kind: str) -> str:
     """The service of a kind, of an API its maker; the kind itself where it is neither."""
-    service = NAMED.get(kind) or MAKERS.get(kind)
+    service = _service_of(kind)
     return service.name if service is not None else kind
 
 
@@ -86,9 +86,11 @@ def chosen(spec: str, *, base_url: str = "") -> ModelChoice:
         raise InputError("model", repr(spec), " or ".join(f"{each}:{'FILE' if each == _SCRIPTED else 'NAME'}" for each in _KINDS))
     if kind == _SCRIPTED:
         return ModelChoice(spec=spec, kind=kind, name=name, api="")
-    if not _service(kind).elsewhere:
+    service = _service_of(kind)
+    assert service is not None, "only a script has none"
+    if not service.elsewhere:
         base_url = base_url or NAMED[kind].url
-    host = host_of(base_url) if base_url else _service(kind).host
+    host = host_of(base_url) if base_url else service.host
     provider = PROVIDERS.get(host, "")
     window = _window(name, provider)
     size = window or UNKNOWN_WINDOW
@@ -115,18 +117,19 @@ def spec_of(dialect: str, name: str, url: str) -> str:
 
 def url_elsewhere(spec: str, environment: Mapping[str, str]) -> str:
     """The base URL that the SDK of a model finds in the environment; empty where it looks for none."""
-    kind = spec.partition(":")[0]
-    service = NAMED.get(kind) or MAKERS.get(kind)
+    service = _service_of(spec.partition(":")[0])
     return environment.get(service.elsewhere, "") if service is not None and service.elsewhere else ""
 
 
-def _service(kind: str) -> Service:
-    return NAMED.get(kind) or MAKERS[kind]
+def _service_of(kind: str) -> Service | None:
+    """The service of a kind, of an API its maker; None for a script."""
+    return NAMED.get(kind) or MAKERS.get(kind)
 
 
 def _maker_host(kind: str) -> str:
     """Where the SDK of a kind sends requests by itself; empty for services that are given by URL."""
-    return _service(kind).host if kind != _SCRIPTED and _service(kind).elsewhere else ""
+    service = _service_of(kind)
+    return service.host if service is not None and service.elsewhere else ""
 
 
 def _api(kind: str, host: str) -> str:

@@ -6,9 +6,9 @@ change nothing, and run beside each other; a part with a type is an episode of i
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 from uuid import uuid4
 
 from msgspec import Meta, Struct
@@ -19,11 +19,11 @@ from tenure.agent.admission.git_program import GitRepository
 from tenure.agent.admission.instructions import scope_section
 from tenure.agent.admission.place import place_on_disk
 from tenure.agent.admission.prompt import MANNERS, Manner
-from tenure.agent.approval import Approval, Mode
+from tenure.agent.approval import Mode
 from tenure.agent.events import CallDone, CallStarted, TurnDone
 from tenure.agent.opening import Delegation
 from tenure.agent.settings import CHILD_STEPS, CHILD_TOKENS, Allowance, Settings
-from tenure.agent.tools.arguments import parse_arguments, schema_of
+from tenure.agent.tools.arguments import ArgumentTool, parse_arguments
 from tenure.agent.tools.tool import Here, ToolOutcome
 from tenure.agent.workspace import Workspace
 from tenure.engine.record.episodes import EpisodeType
@@ -66,10 +66,11 @@ class TaskArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = ()
 
 
-class TaskTool:
-    """Hands a part of the work to another agent."""
+class TaskTool(ArgumentTool[TaskArguments]):
+    """Hands a part of the work to another agent. It needs nothing by itself: each of its calls is asked about."""
 
     name = "task"
+    takes = TaskArguments
     kind = ToolKind.DURABLE
     description = (
         "Give one self-contained part of the work to another agent, which has a context of its own and the same tools, in a folder. Worth it where"
@@ -79,7 +80,6 @@ class TaskTool:
 
     def __init__(self, parent: "Callable[[], Agent]") -> None:
         """`parent` is the agent that offers it, once that is there."""
-        self.schema: Mapping[str, Any] = schema_of(TaskArguments)
         self._parent = parent
 
     def in_its_place(self, arguments: str) -> bool:
@@ -87,21 +87,14 @@ class TaskTool:
         asked = parse_arguments(TaskArguments, arguments, self.name)
         return isinstance(asked, TaskArguments) and asked.type == "act"
 
-    def needs(self, arguments: str, workspace: Workspace) -> Approval | None:  # noqa: ARG002 - each of its calls is asked about
-        """Nothing by itself."""
-        return None
-
-    async def run(self, arguments: str, here: Here) -> ToolOutcome:
+    async def _run(self, given: TaskArguments, here: Here) -> ToolOutcome:
         """What the other agent said last, and what it changed."""
-        asked = parse_arguments(TaskArguments, arguments, self.name)
-        if isinstance(asked, ToolOutcome):
-            return asked
         if not self._parent().parts.settings.depth:
             return ToolOutcome(text=TOO_DEEP, error=True)
         if (problem := self._refusal(here.call)) is not None:
             return ToolOutcome(text=f"task: {problem}", error=True)
         try:
-            return await self._delegated(asked, _folder(asked, here.workspace), here)
+            return await self._delegated(given, _folder(given, here.workspace), here)
         except TenureError as error:
             return ToolOutcome(text=f"task: {error}", error=True)
 

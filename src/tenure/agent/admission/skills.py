@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from itertools import accumulate
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -31,16 +31,6 @@ BODY_BYTES: Final = 4 * BODY_CHARS + HEAD_BYTES
 NAMED: Final = 20  # names that an error lists
 
 READ_SKILL: Final = "read_skill"
-READ_SKILL_DESCRIPTION: Final = (
-    "Read a skill: the steps that people here want a kind of task done by. The index of skills in your instructions says what there is; "
-    "read one before you begin a task that it fits, then follow it."
-)
-READ_SKILL_SCHEMA: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {"name": {"type": "string", "description": "the skill's name, as the index has it"}},
-    "required": ["name"],
-    "additionalProperties": False,
-}
 
 
 class Skill(Struct, frozen=True, kw_only=True):

@@ -1,12 +1,12 @@
 """The tool `read_skill`: how people here want something done. Admission knows the skills; here they are only asked for."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from tenure.agent.admission.skills import READ_SKILL, READ_SKILL_DESCRIPTION, READ_SKILL_SCHEMA
-from tenure.agent.tools.arguments import ArgumentTool, frozen
+from tenure.agent.admission.skills import READ_SKILL
+from tenure.agent.tools.arguments import ArgumentTool
 from tenure.agent.tools.tool import Here, ToolOutcome
 from tenure.engine.record.episodes import ToolAnswer
 from tenure.engine.record.tools import ToolKind
@@ -15,7 +15,7 @@ from tenure.engine.record.tools import ToolKind
 class ReadSkillArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `read_skill`."""
 
-    name: str
+    name: Annotated[str, Meta(description="the skill's name, as the index has it")]
 
 
 class ReadSkill(ArgumentTool[ReadSkillArguments]):
@@ -24,16 +24,14 @@ class ReadSkill(ArgumentTool[ReadSkillArguments]):
     name = READ_SKILL
     takes = ReadSkillArguments
     kind = ToolKind.INTERMEDIATE
-    description = READ_SKILL_DESCRIPTION
+    description = (
+        "Read a skill: the steps that people here want a kind of task done by. The index of skills in your instructions says what there is; "
+        "read one before you begin a task that it fits, then follow it."
+    )
 
     def __init__(self, read: Callable[[str], ToolAnswer]) -> None:
         """`read` gives the body of a skill by its name."""
         self._read = read
-
-    @property
-    def schema(self) -> Mapping[str, Any]:
-        """The same as the library's own."""
-        return frozen(READ_SKILL_SCHEMA)
 
     async def _run(self, given: ReadSkillArguments, here: Here) -> ToolOutcome:  # noqa: ARG002 - admission knows the place
         skill = self._read(given.name)
