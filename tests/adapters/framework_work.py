@@ -1,13 +1,14 @@
 """What the agents of all frameworks are given to do: files to read, one after the other, more than their window holds."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
+from tenure.apis import APIS
 from tenure.engine.record.entry import Role, Text
 from tenure.store.store import Store
-from tenure.testing.provider import FakeProvider
+from tenure.testing.provider import Seen
 from tenure.testing.script import Call, Reply, Script, Turn
 
 FILE: Final = "\n".join(f"{n:04} def function_{n}(): return {n * 7919}" for n in range(400))
@@ -32,11 +33,15 @@ def summed_up(script: Script) -> Callable[[Mapping[str, Any]], Turn]:
     return lambda body: next(replies) if body.get("tools") else Reply(text="Files were read.")
 
 
-def prefixes(provider: FakeProvider) -> list[bool]:
+def prefixes(seen: Sequence[Seen]) -> list[bool]:
     """Whether each request goes on from the one before, so that the provider's cache is read; markers of the cache move, and do not count."""
-    given = [json.loads(seen.body) for seen in provider.seen]
-    bodies = [[_unmarked(message) for message in body.get("messages") or body["input"]] for body in given]
+    bodies = [[_unmarked(message) for message in messages_of(json.loads(each.body))] for each in seen]
     return [later[: len(before)] == before for before, later in pairwise(bodies)]
+
+
+def messages_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The messages of a request, whichever API's it is."""
+    return next(body[api.body_key] for api in APIS.values() if api.body_key in body)
 
 
 def _unmarked(message: dict[str, Any]) -> dict[str, Any]:

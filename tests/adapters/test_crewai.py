@@ -61,7 +61,7 @@ def test_a_crew_is_kept_to_its_budget_and_recalls_unseen(kind: str, how: str) ->
     assert sum(len(str(each)) for each in messages) > 2 * max(len(seen.body) for seen in provider.seen)
     assert all(b"Look through the files." in seen.body for seen in provider.seen)
     assert RECALLED in provider.seen[27].body
-    assert prefixes(provider).count(False) <= commits < 10
+    assert prefixes(provider.seen).count(False) <= commits < 10
 
 
 @pytest.mark.parametrize("is_managed", [False, True])

@@ -8,6 +8,7 @@ from typing import Any, Final
 import pytest
 
 pytest.importorskip("google.adk")
+from framework_work import FILE, RECALLED, work
 from google.adk.agents import LlmAgent, ParallelAgent
 from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.runners import InMemoryRunner, Runner
@@ -18,24 +19,14 @@ from tenure import Budget
 from tenure.adapters.google_adk import TenureCallbacks
 from tenure.store.store import Store
 from tenure.testing.provider import FakeProvider, serve
-from tenure.testing.script import Call, Reply, Script
+from tenure.testing.script import Call, Reply
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-FILE: Final = "\n".join(f"{n:04} def function_{n}(): return {n * 7919}" for n in range(400))
 
 
 def read(path: str) -> str:
     """Reads a file."""
     return f"{path}\n{FILE}"
-
-
-def work(steps: int, recalled: int | None = None) -> Script:
-    replies: list[Reply] = []
-    for n in range(steps):
-        if n == recalled:
-            replies.append(Reply(calls=(Call(name="tenure_recall", arguments='{"handle":"read:1","lines":"7-8"}'),)))
-        replies.append(Reply(text=f"I look at {n}.", calls=(Call(name="read", arguments=json.dumps({"path": f"file_{n}.py"})),)))
-    return Script(replies=(*replies, Reply(text="Done.")))
 
 
 WORDS: Final = "You read files. " * 400  # stands in front of the contents, and counts for the limit
@@ -66,7 +57,7 @@ async def ask(runner: Any, session: str, text: str, *, streamed: bool = False, m
 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_an_agent_is_kept_to_its_budget_and_recalls(streamed: bool, key: pytest.MonkeyPatch) -> None:
-    provider = FakeProvider(work(30, recalled=26))
+    provider = FakeProvider(work(30, recalled=26, recall="tenure_recall"))
     with serve(provider.app) as url, Store("sqlite://") as store:
         key.setenv("GOOGLE_GEMINI_BASE_URL", url)
 
@@ -82,7 +73,7 @@ def test_an_agent_is_kept_to_its_budget_and_recalls(streamed: bool, key: pytest.
         assert len(provider.seen) == 32
         assert max(seen.usage.prompt for seen in provider.seen if seen.usage) <= 40_000
         assert sum(len(event.model_dump_json()) for event in events) > 2 * max(len(seen.body) for seen in provider.seen)
-        assert b"0006 def function_6" in provider.seen[27].body
+        assert RECALLED in provider.seen[27].body
         (sheet,) = store.conversations()
         assert store.verify(sheet.id) is None
         assert len(store.usages(sheet.id)) == 32

@@ -73,7 +73,7 @@ def test_an_agent_is_kept_to_its_budget_and_recalls_unseen(kind: str, tmp_path: 
     assert sum(len(each.text) for each in sample.messages) > 2 * max(len(seen.body) for seen in provider.seen)
     assert all(b"Look through the files." in seen.body for seen in provider.seen)
     assert RECALLED in provider.seen[27].body
-    assert prefixes(provider).count(False) <= commits < 10
+    assert prefixes(provider.seen).count(False) <= commits < 10
     total = sum(seen.usage.output for seen in provider.seen)
     assert sum(used.output_tokens for used in log.stats.model_usage.values()) == total
 

@@ -1,14 +1,13 @@
 """The middleware in real agents of LangChain, against a server that refuses what providers refuse."""
 
 import asyncio
-import json
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 pytest.importorskip("langchain.agents")
+from framework_work import FILE, RECALLED, prefixes, work
 from langchain.agents import create_agent
 from langchain_anthropic import ChatAnthropic
 from langchain_core.tools import tool
@@ -20,10 +19,9 @@ from tenure import Budget
 from tenure.adapters.langchain import TenureMiddleware
 from tenure.store.store import Store
 from tenure.testing.provider import FakeProvider, serve
-from tenure.testing.script import Call, Reply, Script
+from tenure.testing.script import Reply, Script
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-FILE: Final = "\n".join(f"{n:04} def function_{n}(): return {n * 7919}" for n in range(400))
 
 
 @tool
@@ -32,26 +30,10 @@ def read(path: str) -> str:
     return f"{path}\n{FILE}"
 
 
-def work(steps: int, recalled: int | None = None, thinking: str = "") -> Script:
-    replies: list[Reply] = []
-    for n in range(steps):
-        if n == recalled:
-            replies.append(Reply(thinking=thinking, calls=(Call(name="recall", arguments='{"handle":"read:1","lines":"7-8"}'),)))
-        call = Call(name="read", arguments=json.dumps({"path": f"file_{n}.py"}))
-        replies.append(Reply(thinking=thinking, text=f"I look at {n}.", calls=(call,)))
-    return Script(replies=(*replies, Reply(thinking=thinking, text="Done.")))
-
-
 def model_of(kind: str, url: str, **settings: Any) -> Any:
     if kind == "anthropic":
         return ChatAnthropic(model="claude-opus-4-5", base_url=url, api_key="-", max_retries=0, **settings)  # type: ignore[call-arg, arg-type]
     return ChatOpenAI(model="gpt-5.1", base_url=f"{url}/v1", api_key="-", max_retries=0, **settings)  # type: ignore[arg-type]
-
-
-def prefixes(provider: FakeProvider) -> list[bool]:
-    """Whether each request goes on from the one before, so that the provider's cache is read."""
-    bodies = [json.loads(seen.body)["messages"] for seen in provider.seen]
-    return [later[: len(before)] == before for before, later in pairwise(bodies)]
 
 
 CONFIG: Final[Any] = {"configurable": {"thread_id": "t-1"}, "recursion_limit": 1000}
@@ -72,7 +54,7 @@ def test_an_agent_is_kept_to_its_budget_and_recalls_unseen(kind: str, awaited: b
         assert "recall" not in str([getattr(each, "tool_calls", ()) for each in state["messages"]])
         assert sum(len(str(each.content)) for each in state["messages"]) > 2 * max(len(seen.body) for seen in provider.seen)
         assert all(b"Look through the files." in seen.body for seen in provider.seen)
-        assert b"0006 def function_6" in provider.seen[27].body
+        assert RECALLED in provider.seen[27].body
         (sheet,) = store.conversations()
         assert store.verify(sheet.id) is None
 
@@ -86,7 +68,7 @@ def test_the_prefix_stays_but_for_the_commits() -> None:
         agent.invoke({"messages": [{"role": "user", "content": "Look."}]}, CONFIG)
         (sheet,) = store.conversations()
         commits = sum(each.moment != "admission" for each in store.commits(sheet.id))
-    assert prefixes(provider).count(False) <= commits < 10
+    assert prefixes(provider.seen).count(False) <= commits < 10
 
 
 def test_a_checkpointed_thread_goes_on_after_a_crash_in_the_same_conversation(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """The callback in LiteLLM itself, against a server that refuses what providers refuse."""
 
 import asyncio
-import json
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -9,28 +8,19 @@ import pytest
 
 pytest.importorskip("litellm")
 import litellm
+from framework_work import FILE, RECALLED, work
 
 from tenure import Budget
 from tenure.adapters.litellm import TenureCallback
 from tenure.store.store import Store
 from tenure.testing.provider import FakeProvider, serve
-from tenure.testing.script import Call, Reply, Script
+from tenure.testing.script import Reply, Script
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-FILE: Final = "\n".join(f"{n:04} def function_{n}(): return {n * 7919}" for n in range(400))
 READ: Final = {
     "type": "function",
     "function": {"name": "read", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}},
 }
-
-
-def work(steps: int, recalled: int | None = None) -> Script:
-    replies: list[Reply] = []
-    for n in range(steps):
-        if n == recalled:
-            replies.append(Reply(calls=(Call(name="recall", arguments='{"handle":"read:1","lines":"7-8"}'),)))
-        replies.append(Reply(text=f"I look at {n}.", calls=(Call(name="read", arguments=json.dumps({"path": f"file_{n}.py"})),)))
-    return Script(replies=(*replies, Reply(text="Done.")))
 
 
 @pytest.fixture
@@ -66,7 +56,7 @@ def test_a_conversation_is_kept_to_its_budget_and_recalls_unseen(kind: str, stor
     assert [seen.violations for seen in provider.seen] == [()] * 32
     assert "recall" not in str([each.get("tool_calls") for each in history])
     assert len(str(history)) > 2 * max(len(seen.body) for seen in provider.seen)
-    assert b"0006 def function_6" in provider.seen[27].body
+    assert RECALLED in provider.seen[27].body
     (sheet,) = store.conversations()
     assert store.verify(sheet.id) is None
 
@@ -103,7 +93,7 @@ def test_calls_through_the_callback_recall_unseen_however_they_are_made(kind: st
     assert message.content == "Done."
     assert [seen.violations for seen in provider.seen] == [()] * 18
     assert "recall" not in str([each.get("tool_calls") for each in history])
-    assert b"0006 def function_6" in provider.seen[14].body
+    assert RECALLED in provider.seen[14].body
     assert len(str(history)) > 1.5 * max(len(seen.body) for seen in provider.seen)
     (sheet,) = store.conversations()
     assert store.verify(sheet.id) is None

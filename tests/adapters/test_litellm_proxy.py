@@ -1,6 +1,5 @@
 """LiteLLM's proxy as a process of its own, with the callback in its configuration: `pip install 'litellm[proxy]'`."""
 
-import json
 import os
 import socket
 import subprocess
@@ -14,10 +13,10 @@ from typing import Any, Final
 import httpx
 import openai
 import pytest
+from framework_work import FILE, RECALLED, work
 
 from tenure.store.store import Store
 from tenure.testing.provider import FakeProvider, serve
-from tenure.testing.script import Call, Reply, Script
 
 PROXY: Final = find_spec("litellm_proxy_extras") and which("litellm", path=str(Path(sys.executable).parent))
 pytestmark = [
@@ -26,19 +25,10 @@ pytestmark = [
     pytest.mark.skipif(PROXY is None, reason="the proxy is not installed"),
 ]
 KEY: Final = "sk-0123456789abcdefghijklmnopqrstuvwxyz"
-FILE: Final = "\n".join(f"{n:04} def function_{n}(): return {n * 7919}" for n in range(400))
 READ: Final[Any] = {
     "type": "function",
     "function": {"name": "read", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}},
 }
-
-
-def work(steps: int, recalled: int) -> Script:
-    replies = [
-        Reply(text=f"I look at {n}.", calls=(Call(name="read", arguments=json.dumps({"path": f"{n}.py"})),)) for n in range(steps)
-    ]
-    replies.insert(recalled, Reply(calls=(Call(name="recall", arguments='{"handle":"read:1","lines":"7-8"}'),)))
-    return Script(replies=(*replies, Reply(text="Done.")))
 
 
 def ask(client: openai.OpenAI, history: list[Any], *, streamed: bool) -> Any:
@@ -88,7 +78,7 @@ def test_the_proxy_keeps_to_the_budget_and_recalls_unseen(streamed: bool, tmp_pa
             process.wait()
     assert [seen.violations for seen in provider.seen] == [()] * 18
     assert "recall" not in str(history)
-    assert b"0006 def function_6" in provider.seen[14].body
+    assert RECALLED in provider.seen[14].body
     assert len(str(history)) > 1.5 * max(len(seen.body) for seen in provider.seen)
     with Store(store) as kept:
         assert {kept.verify(sheet.id) for sheet in kept.conversations()} == {None}

@@ -1,14 +1,14 @@
 """The filter in real agents of the OpenAI Agents SDK, against a server that refuses what providers refuse."""
 
 import asyncio
-import json
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
 pytest.importorskip("agents")
 from agents import Agent, OpenAIResponsesModel, RunConfig, Runner, SQLiteSession, function_tool, set_tracing_disabled
+from framework_work import FILE, RECALLED, work
 from openai import AsyncOpenAI
 
 from tenure import Budget
@@ -18,21 +18,11 @@ from tenure.testing.provider import FakeProvider, serve
 from tenure.testing.script import Call, Reply, Script
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-FILE: Final = "\n".join(f"{n:04} def function_{n}(): return {n * 7919}" for n in range(400))
 
 
 @pytest.fixture(autouse=True)
 def untraced() -> None:
     set_tracing_disabled(True)
-
-
-def work(steps: int, recalled: int | None = None) -> Script:
-    replies: list[Reply] = []
-    for n in range(steps):
-        if n == recalled:
-            replies.append(Reply(calls=(Call(name="tenure_recall", arguments='{"handle":"read:1","lines":"7-8"}'),)))
-        replies.append(Reply(thinking="hm", calls=(Call(name="read", arguments=json.dumps({"path": f"file_{n}.py"})),)))
-    return Script(replies=(*replies, Reply(text="Done.")))
 
 
 def agent_of(url: str, *tools: Any, hook: TenureFilter) -> tuple[Agent[Any], RunConfig]:
@@ -51,7 +41,7 @@ def read(path: str) -> str:
 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_an_agent_is_kept_to_its_budget_and_recalls(streamed: bool) -> None:
-    provider = FakeProvider(work(30, recalled=26))
+    provider = FakeProvider(work(30, recalled=26, recall="tenure_recall", thinking="hm"))
     with serve(provider.app) as url, Store("sqlite://") as store:
         hook = TenureFilter(store=store, budget=Budget(ceiling=40_000))
         agent, config = agent_of(url, read, hook=hook)
@@ -70,14 +60,14 @@ def test_an_agent_is_kept_to_its_budget_and_recalls(streamed: bool) -> None:
         assert result.final_output == "Done."
         assert [seen.violations for seen in provider.seen] == [()] * 32
         assert len(str(result.to_input_list())) > 2 * max(len(seen.body) for seen in provider.seen)
-        assert b"0006 def function_6" in provider.seen[27].body
+        assert RECALLED in provider.seen[27].body
         (sheet,) = store.conversations()
         assert store.verify(sheet.id) is None
 
 
 @pytest.mark.parametrize("own", [False, True])
 def test_a_run_that_crashed_goes_on_by_its_session_in_the_same_conversation(own: bool, tmp_path: Path) -> None:
-    provider = FakeProvider(work(24))
+    provider = FakeProvider(work(24, thinking="hm"))
 
     async def scene(url: str, store: Store, text: str, turns: int) -> Any:
         hook = TenureFilter(store=store, budget=Budget(ceiling=40_000))

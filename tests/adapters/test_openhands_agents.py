@@ -92,7 +92,7 @@ def test_an_agent_is_kept_to_its_budget_and_recalls(kind: str, how: str, tmp_pat
     assert sum(len(each.model_dump_json()) for each in events) > 2 * max(len(seen.body) for seen in provider.seen)
     assert all(b"Look through the files." in seen.body for seen in provider.seen)
     assert RECALLED in provider.seen[27].body
-    assert prefixes(provider).count(False) <= commits < 10
+    assert prefixes(provider.seen).count(False) <= commits < 10
 
 
 def test_thinking_that_is_streamed_is_not_refused_at_the_second_request(tmp_path: Path) -> None:

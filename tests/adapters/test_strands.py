@@ -67,7 +67,7 @@ def test_an_agent_is_kept_to_its_budget_and_recalls_unseen(kind: str, how: str) 
     assert len(str(agent.messages)) > 2 * max(len(seen.body) for seen in provider.seen)
     assert all(b"Look through the files." in seen.body for seen in provider.seen)
     assert RECALLED in provider.seen[27].body
-    assert prefixes(provider).count(False) <= commits < 10
+    assert prefixes(provider.seen).count(False) <= commits < 10
 
 
 def test_a_call_beside_a_recall_is_the_agents_own() -> None:

@@ -244,3 +244,18 @@ def test_a_long_stream_takes_no_more_than_its_length() -> None:
     whole = assembly.whole()
     assert whole is not None
     assert len(whole.calls[0].arguments) > 200_000
+
+
+def test_signed_thinking_of_litellms_streams_is_kept_block_by_block() -> None:
+    pieces = [
+        {"type": "thinking", "thinking": "a"},
+        {"type": "thinking", "thinking": "b"},
+        {"type": "thinking", "thinking": "", "signature": "s"},
+        {"type": "thinking", "thinking": "c"},
+        {"type": "thinking", "thinking": "", "signature": "t"},
+    ]
+    whole = chat(*({"thinking_blocks": [each]} for each in pieces), {"content": "ok"})
+    assert message(whole)["thinking_blocks"] == [
+        {"type": "thinking", "thinking": "ab", "signature": "s"},
+        {"type": "thinking", "thinking": "c", "signature": "t"},
+    ]

@@ -7,7 +7,6 @@ so that it never stands in the state.
 """
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -23,9 +22,8 @@ from langchain_core.messages import (
 )
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from tenure.adapters.messages import FrameworkTurn, completion, histories
+from tenure.adapters.messages import FrameworkTurn, arguments_of, completion, function_call, histories, message_of
 from tenure.apis import APIS, COMMON
-from tenure.apis.reply import fields_of
 from tenure.context.histories import Histories
 from tenure.engine.lifecycle.budget import Budget
 
@@ -111,9 +109,7 @@ def _taken(turn: FrameworkTurn[BaseMessage], response: ModelResponse[Any]) -> Mo
         return None
     if shown is reply:
         return response
-    choices: list[Any] = list(shown.get("choices") or [])
-    fields = fields_of(fields_of(choices[0]).get("message")) if choices else {}
-    changed = LangChainCodec().decode(fields, message)
+    changed = LangChainCodec().decode(message_of(shown), message)
     return ModelResponse(result=[changed, *response.result[1:]], structured_response=response.structured_response)
 
 
@@ -138,14 +134,7 @@ class LangChainCodec:
     def encode(self, message: BaseMessage, /) -> dict[str, Any]:
         """A message; of a model's, content that is no text goes along whole."""
         if isinstance(message, AIMessage):
-            calls = [
-                {
-                    "id": call["id"],
-                    "type": "function",
-                    "function": {"name": call["name"], "arguments": json.dumps(call["args"], ensure_ascii=False)},
-                }
-                for call in message.tool_calls
-            ]
+            calls = [function_call(call["id"] or "", call["name"], call["args"]) for call in message.tool_calls]
             whole = {} if isinstance(message.content, str) else {_WHOLE: message.content}
             text = str(message.text)
             return (
@@ -180,13 +169,7 @@ class LangChainCodec:
 def _assistant(fields: Mapping[str, Any], text: str, original: AIMessage | None) -> AIMessage:
     given: list[Any] = list(fields.get("tool_calls") or [])
     calls = [
-        {
-            "name": call["function"]["name"],
-            "args": json.loads(call["function"]["arguments"] or "{}"),
-            "id": call["id"],
-            "type": "tool_call",
-        }
-        for call in given
+        {"name": call["function"]["name"], "args": arguments_of(call), "id": call["id"], "type": "tool_call"} for call in given
     ]
     ids = {call["id"] for call in calls}
     held: Any = original.content if original is not None else fields.get(_WHOLE)

@@ -7,8 +7,7 @@ Only what a request shows is changed: the run's messages, and with them what `re
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from hashlib import sha256
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic_ai import RunContext
@@ -27,7 +26,18 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import FunctionToolset
 
-from tenure.adapters.messages import RECALL_TEXT, RECALL_TOOL, FrameworkTurn, Turns, completion, histories
+from tenure.adapters.messages import (
+    RECALL_TEXT,
+    RECALL_TOOL,
+    FrameworkTurn,
+    MessagePart,
+    Turns,
+    completion,
+    function_call,
+    histories,
+    joined,
+    sign,
+)
 from tenure.apis import APIS, COMMON
 from tenure.context.histories import Histories
 from tenure.engine.lifecycle.budget import Budget
@@ -38,14 +48,6 @@ if TYPE_CHECKING:
 API: Final = APIS[COMMON]
 
 
-@dataclass(frozen=True)
-class RequestPart:
-    """A part of a request of Pydantic AI's, which is a message of the API's; or a whole response."""
-
-    part: Any
-    owner: ModelMessage | None  # None: put in by us
-
-
 class TenureCapability(AbstractCapability[Any]):
     """Each request shows the managed history. One value serves any number of agents and runs, side by side."""
 
@@ -54,7 +56,7 @@ class TenureCapability(AbstractCapability[Any]):
     ) -> None:
         """`shared` are conversations that other adapters manage too. Raises StoreError when the store cannot be opened."""
         self.histories = histories(store, budget=budget, shared=shared)
-        self._turns: Turns[RequestPart] = Turns()
+        self._turns: Turns[MessagePart] = Turns()
 
     async def before_model_request(self, ctx: RunContext[Any], request_context: ModelRequestContext) -> ModelRequestContext:
         """Show the managed history; the store is written in a thread."""
@@ -102,7 +104,7 @@ class TenureCapability(AbstractCapability[Any]):
             hint=ctx.conversation_id or "",
         )
         shown = self._turns.begin(ctx.run_id or "", turn)
-        return list(request.messages) if shown == parts else _joined(shown)
+        return list(request.messages) if shown == parts else joined(shown, lambda owner: owner.parts, _request)
 
 
 def _completion(response: ModelResponse) -> dict[str, Any]:
@@ -114,60 +116,34 @@ def _completion(response: ModelResponse) -> dict[str, Any]:
         "cache_read": used.cache_read_tokens,
         "cache_write": used.cache_write_tokens,
     }
-    message = PartCodec().encode(RequestPart(response, response))
+    message = PartCodec().encode(_reply(response))
     return completion(message, id_=response.provider_response_id or "", model=response.model_name or "", usage=usage)
 
 
-def _parts(message: ModelMessage) -> list[RequestPart]:
-    return (
-        [RequestPart(message, message)]
-        if isinstance(message, ModelResponse)
-        else [RequestPart(part, message) for part in message.parts]
-    )
+def _parts(message: ModelMessage) -> list[MessagePart]:
+    if isinstance(message, ModelResponse):
+        return [_reply(message)]
+    return [MessagePart((part,), message) for part in message.parts]
 
 
-def _joined(parts: Sequence[RequestPart]) -> list[ModelMessage]:
-    """Messages of these parts: neighbours of one request in a copy of it, which is the request itself where it has all of its parts."""
-    out: list[ModelMessage] = []
-    held: list[RequestPart] = []
+def _reply(response: ModelResponse) -> MessagePart:
+    return MessagePart((response,), response, is_reply=True)
 
-    def flush() -> None:
-        if not held:
-            return
-        owner = next((each.owner for each in reversed(held) if isinstance(each.owner, ModelRequest)), None)
-        own = [each.part for each in held]
-        same = owner is not None and len(own) == len(owner.parts) and all(a is b for a, b in zip(own, owner.parts, strict=True))
-        out.append(
-            owner if same and owner is not None else replace(owner, parts=own) if owner is not None else ModelRequest(parts=own)
-        )
-        held.clear()
 
-    for each in parts:
-        if isinstance(each.part, ModelResponse):
-            flush()
-            out.append(each.part)
-        else:
-            if held and each.owner is not None and held[-1].owner is not None and held[-1].owner is not each.owner:
-                flush()
-            held.append(each)
-    flush()
-    return out
+def _request(owner: ModelRequest | None, parts: list[Any]) -> ModelMessage:
+    return replace(owner, parts=parts) if owner is not None else ModelRequest(parts=parts)
 
 
 class PartCodec:
     """Parts of requests, and responses, as messages of Chat Completions."""
 
-    def encode(self, message: RequestPart, /) -> dict[str, Any]:
+    def encode(self, message: MessagePart, /) -> dict[str, Any]:
         """A message; what is no text stands as a sign for it."""
-        part = message.part
+        part = message.content[0]
         match part:
             case ModelResponse():
                 calls = [
-                    {
-                        "id": call.tool_call_id,
-                        "type": "function",
-                        "function": {"name": call.tool_name, "arguments": call.args_as_json_str()},
-                    }
+                    function_call(call.tool_call_id, call.tool_name, call.args_as_json_str())
                     for call in part.parts
                     if isinstance(call, ToolCallPart)
                 ]
@@ -192,26 +168,25 @@ class PartCodec:
             case _:  # instructions and their changes, which come and go by the framework's own rules
                 return {"role": "system", "content": f"{type(part).__name__} {getattr(part, 'content', '')}"}
 
-    def decode(self, fields: Mapping[str, Any], original: RequestPart | None, /) -> RequestPart:
+    def decode(self, fields: Mapping[str, Any], original: MessagePart | None, /) -> MessagePart:
         """A part; what a changed response keeps of its reasoning stays as it was."""
-        part, owner = (original.part, original.owner) if original is not None else (None, None)
+        part, owner = (original.content[0], original.owner) if original is not None else (None, None)
         content = fields.get("content") or ""
         match fields.get("role"):
-            case "assistant":
+            case "assistant" if isinstance(part, ModelResponse):
                 ids = {str(call["id"]) for call in fields.get("tool_calls") or ()}
-                if isinstance(part, ModelResponse):
-                    return RequestPart(replace(part, parts=_left(part, ids, str(content))), owner)
-                return RequestPart(ModelResponse(parts=[TextPart(str(content))]), None)
+                return _reply(replace(part, parts=_left(part, ids, str(content))))
+            case "assistant":
+                return _reply(ModelResponse(parts=[TextPart(str(content))]))
             case "tool" if part is not None:
-                return RequestPart(replace(part, content=content), owner)
+                changed: Any = replace(part, content=content)
             case "tool":
-                return RequestPart(
-                    ToolReturnPart(tool_name="", content=content, tool_call_id=str(fields.get("tool_call_id"))), None
-                )
+                changed = ToolReturnPart(tool_name="", content=content, tool_call_id=str(fields.get("tool_call_id")))
             case "system" | "developer":
-                return RequestPart(SystemPromptPart(str(content)), None)
+                changed = SystemPromptPart(str(content))
             case _:
-                return RequestPart(UserPromptPart(cast(Any, content)), None)
+                changed = UserPromptPart(cast(Any, content))
+        return MessagePart((changed,), owner)
 
 
 def _left(response: ModelResponse, ids: set[str], text: str) -> list[Any]:
@@ -233,5 +208,5 @@ def _words(content: Any) -> str:
 
 def _sign(item: Any) -> str:
     if isinstance(item, BinaryContent):
-        return f"[{item.media_type} {sha256(item.data).hexdigest()[:16]}]"
+        return sign(item.media_type, item.data)
     return f"[{type(item).__name__} {getattr(item, 'url', '') or getattr(item, 'content', '')}]"

@@ -1,32 +1,54 @@
-"""An agent of Strands that goes on by its session: `strands_agent.py FOLDER`."""
+"""An agent of Strands that goes on by its session."""
 
-import sys
-from pathlib import Path
+import asyncio
+from typing import Any
 
-from file_reading import read_file
 from strands import Agent, tool
 from strands.models.anthropic import AnthropicModel
 from strands.session import FileSessionManager
 
+from reading import FOLDER, GO_ON, HOW, STORE, WORDS, question, read_file, run_command, together
 from tenure import Budget
 from tenure.adapters.strands import TenureConversationManager
-
-folder = Path(sys.argv[1])
 
 
 @tool
 def read(path: str) -> str:
     """Reads a file."""
-    return read_file(folder, path)
+    return read_file(path)
 
 
-tenure = TenureConversationManager(store=f"sqlite:///{folder}/agent.db", budget=Budget(ceiling=30_000))
-agent = Agent(
-    model=AnthropicModel(model_id="claude-opus-4-5", max_tokens=4096),
-    tools=[read],
-    conversation_manager=tenure,
-    session_manager=FileSessionManager(session_id="s-1", storage_dir=str(folder / "sessions")),
-    agent_id="reader",
-    callback_handler=None,
-)
-print(agent("Go on." if agent.messages else "Read all files."))  # noqa: T201 - what the test reads
+@tool
+def run(command: str) -> str:
+    """Runs a command."""
+    return run_command(command)
+
+
+tenure = TenureConversationManager(store=STORE, budget=Budget(ceiling=30_000))
+
+
+async def converse(name: str) -> Any:
+    agent = Agent(
+        model=AnthropicModel(
+            model_id="claude-opus-4-5", max_tokens=4096, params={"thinking": {"type": "enabled", "budget_tokens": 1024}}
+        ),
+        tools=[read, run],
+        system_prompt=WORDS,
+        conversation_manager=tenure,
+        session_manager=FileSessionManager(session_id=name, storage_dir=str(FOLDER / "sessions")),
+        agent_id="reader",
+        callback_handler=None,
+    )
+    text = GO_ON if agent.messages else question(name)
+    match HOW:
+        case "called":
+            await asyncio.to_thread(agent, text)
+        case "awaited":
+            await agent.invoke_async(text)
+        case _:
+            async for _ in agent.stream_async(text):
+                pass
+    return agent.messages
+
+
+together(converse)

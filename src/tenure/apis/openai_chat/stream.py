@@ -1,6 +1,6 @@
 """A reply of Chat Completions, put together from its chunks: https://platform.openai.com/docs/api-reference/chat-streaming.
 
-Of several choices the first counts. What servers put beside the words and must have back is kept: reasoning (DeepSeek, vLLM, OpenRouter) and whatever
+Of several choices the first counts. What servers put beside the words and must have back is kept: reasoning (DeepSeek, vLLM, OpenRouter, LiteLLM) and whatever
 stands beside a call (Gemini's thought signatures).
 """
 
@@ -11,7 +11,8 @@ from tenure.apis.json_text import clean, dump
 from tenure.apis.reply import Delta, Fields, ReplyCall, ReplyStream, UsageParser, call_of, fields_in, fields_of, text_of
 
 _TEXTS: Final = {"content": "text", "reasoning_content": "thinking", "reasoning": "thinking", "refusal": "text"}
-_JOINED: Final = ("text", "summary", "data", "signature")  # of a piece of reasoning that comes in several
+_LISTS: Final = ("reasoning_details", "thinking_blocks")  # reasoning in pieces: OpenRouter's, and LiteLLM's
+_JOINED: Final = ("text", "summary", "data", "thinking", "signature")  # of a piece that comes in several
 
 
 class ChatStream(ReplyStream):
@@ -20,7 +21,7 @@ class ChatStream(ReplyStream):
     def __init__(self, parse_usage: UsageParser) -> None:
         super().__init__(parse_usage)
         self._texts: dict[str, list[str]] = {}
-        self._details: list[dict[str, Any]] = []
+        self._details: dict[str, list[dict[str, Any]]] = {}
         self._calls: dict[int | str, dict[str, Any]] = {}  # by the index that the server gives them
         self._arguments: dict[int | str, list[str]] = {}
         self._frame: dict[str, Any] = {}
@@ -48,7 +49,8 @@ class ChatStream(ReplyStream):
         choice = next((each for each in fields_in(chunk.get("choices")) if not each.get("index")), fields_of(None))
         delta = fields_of(choice.get("delta"))
         yield from self._words(delta)
-        self._reasoning(fields_in(delta.get("reasoning_details")))
+        for key in _LISTS:
+            self._reasoning(key, fields_in(delta.get(key)))
         for call in fields_in(delta.get("tool_calls")):
             yield self._call(call)
         if legacy := fields_of(delta.get("function_call")):
@@ -64,11 +66,13 @@ class ChatStream(ReplyStream):
                     yield Delta(kind="text" if kind == "text" else "thinking", text=text)
                 has_thinking = has_thinking or kind == "thinking"
 
-    def _reasoning(self, details: Iterable[dict[str, Any]]) -> None:
-        for each in details:
-            last = self._details[-1] if self._details else None
-            if last is None or (last.get("index"), last.get("type")) != (each.get("index"), each.get("type")):
-                self._details.append(dict(each))
+    def _reasoning(self, name: str, pieces: Iterable[dict[str, Any]]) -> None:
+        for each in pieces:
+            held = self._details.setdefault(name, [])
+            last = held[-1] if held else {}
+            is_next = (last.get("index"), last.get("type")) != (each.get("index"), each.get("type"))
+            if not last or is_next or (last.get("signature") and each.get("thinking")):
+                held.append(dict(each))
                 continue
             for key, value in each.items():
                 joins = key in _JOINED and isinstance(value, str) and isinstance(last.get(key), str)
@@ -106,7 +110,7 @@ class ChatStream(ReplyStream):
             tool_calls.append(call | {"id": one.call_id, "function": function})
         message: dict[str, Any] = {"role": "assistant", "content": texts.get("content") or (None if calls else "")}
         message |= {key: texts[key] for key in ("reasoning_content", "reasoning", "refusal") if texts.get(key)}
-        message |= {"reasoning_details": self._details} if self._details else {}
+        message |= self._details
         message |= {"tool_calls": tool_calls} if tool_calls else {}
         usage = {"usage": self._usage} if self._usage else {}
         return dump(self._frame | {"choices": [{"index": 0, "message": message, "finish_reason": self._stop}]} | usage)
