@@ -47,7 +47,7 @@ APART := strands inspect-ai crewai openhands
 
 frameworks: .venv/.frameworks
 	@$(BIN)/pyright --pythonpath $(BIN)/python $(TOGETHER:%=src/tenure/adapters/%.py) $(foreach name,$(TOGETHER),$(wildcard examples/frameworks/$(name)_*.py))
-	@$(BIN)/pytest -o filterwarnings=ignore -m "long or not long" tests/adapters
+	@$(BIN)/pytest -n auto -o filterwarnings=ignore -m "long or not long" tests/adapters
 	@set -e; for name in $(APART); do scripts/apart $$name; done
 
 bench: .venv/.all

@@ -229,7 +229,7 @@ def _events(response: Mapping[str, Any]) -> Iterator[Event]:
             yield {"type": "content_block_delta", "index": n, "delta": delta}
         yield {"type": "content_block_stop", "index": n}
     stop = {"stop_reason": response["stop_reason"], "stop_sequence": None}
-    yield {"type": "message_delta", "delta": stop, "usage": {"output_tokens": usage["output_tokens"]}}
+    yield {"type": "message_delta", "delta": stop, "usage": usage}  # cumulative
     yield {"type": "message_stop"}
 
 
