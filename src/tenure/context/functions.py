@@ -2,14 +2,12 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, Final, get_type_hints
+from typing import Any, get_type_hints
 
 import msgspec
 from msgspec import Struct
 
 from tenure.errors import InputError
-
-ANSWER: Final = "the function failed"
 
 
 class FunctionTool(Struct, frozen=True, kw_only=True):

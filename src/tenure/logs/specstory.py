@@ -74,21 +74,6 @@ OUTPUT_OPENINGS: Final = {
 MAIN: Final = {"shell": "command", "read": "file_path", "write": "file_path", "search": "pattern"}
 OTHER: Final = "input"
 
-# How the editor's extension opened a tool's section before it named the tool, the tool, and its kind.
-UNNAMED: Final = (
-    ("Read file: ", "read_file", "read"),
-    ("Listed ", "list_dir", "search"),
-    ("Searched codebase ", "codebase_search", "search"),
-    ("Searched files ", "file_search", "search"),
-    ("Searched the web ", "web_search", "search"),
-    ("Grep search for ", "grep_search", "search"),
-    ("Grep for ", "grep", "search"),
-    ("Edit file: ", "edit_file", "write"),
-    ("Run command: ", "run_terminal_cmd", "shell"),
-    ("Read lints ", "read_lints", "read"),
-    ("Todo List", "todo_write", ""),
-)
-
 _TOOL: Final = re.compile(r'<tool-use data-tool-type="([^"\n]*)" data-tool-name="([^\n]*?)">(<details>)?\s*(?:<details>)?')
 _SUMMARY: Final = re.compile(r"\s*<summary>(.*?)</summary>[ \t]*$", re.DOTALL | re.MULTILINE)
 _NAMED: Final = re.compile(r"Tool use: \*\*(.*?)\*\*[ \t]*(?:•[ \t]*)?(.*)", re.DOTALL)
@@ -218,7 +203,7 @@ def _steps(turn: SpecStoryTurn) -> tuple[list[tuple[tuple[Block, ...], int, _Use
     """The calls of an agent's turn, each with the words before it and its line, and the words after the last."""
     steps, words = list[tuple[tuple[Block, ...], int, _Used]](), list[Block]()
     for part in turn.parts:
-        tool = _tool(part, turn)
+        tool = _tool(part)
         if tool is None:
             words += _words(part, turn)
         elif words or not steps or not tool.bare or tool.name != steps[-1][2].name:  # some versions show a call twice, once empty
@@ -283,7 +268,7 @@ def _trimmed(text: str) -> str:
 # Tools. A block shows the call first; its output follows words that say so, or stands in a fence of its own.
 
 
-def _tool(part: TurnPart, turn: SpecStoryTurn) -> _Used | None:
+def _tool(part: TurnPart) -> _Used | None:
     """The tool that a part of a turn shows; None for prose."""
     match part.kind:
         case "tool":
@@ -302,22 +287,8 @@ def _tool(part: TurnPart, turn: SpecStoryTurn) -> _Used | None:
             assert named is not None
             inner, body = _summarised(body.strip().removeprefix("<details>").removesuffix("</details>"))
             return _used("", named[1], " ".join(filter(None, (named[2], _plain(inner)))), _plain(body))
-        case "text" if turn.extension:
-            return _unnamed(_trimmed(part.text))
         case _:
             return None
-
-
-def _unnamed(section: str) -> _Used | None:
-    """The tool of a section that the editor's extension wrote before it named tools; None for prose."""
-    if section.startswith("<details>"):
-        summary, body = _summarised(section.removeprefix("<details>").removesuffix("</details>"))
-        if (named := _NAMED.fullmatch(summary)) is not None:
-            return _used("", named[1], _plain(named[2]), _plain(body))
-    else:
-        summary, _, body = section.partition("\n")
-    tool = next(((kind, name) for opening, name, kind in UNNAMED if summary.startswith(opening)), None)
-    return None if tool is None else _used(*tool, _plain(summary), _plain(body))
 
 
 def _summarised(inner: str) -> tuple[str, str]:

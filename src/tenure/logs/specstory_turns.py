@@ -67,7 +67,6 @@ class SpecStoryTurn(Struct, frozen=True, kw_only=True):
     model: str
     at: str
     opens_chat: bool  # a title of its own stands above it: the file holds several chats
-    extension: bool
     parts: tuple[TurnPart, ...]
 
 
@@ -175,7 +174,6 @@ class _Scan:
             model=turn.heading.model,
             at=turn.heading.at,
             opens_chat=turn.opens_chat,
-            extension=turn.heading.extension,
             parts=tuple(parts),
         )
 

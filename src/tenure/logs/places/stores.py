@@ -16,8 +16,6 @@ from tenure.logs.places.stored import StoredSession
 
 OWN: Final = "tenure"  # a store of our own, which is read as records and not as an export
 
-SHOWN: Final = 5  # ids named in an error
-
 
 class StoreKind(Struct, frozen=True):
     """How the store of one tool is read."""

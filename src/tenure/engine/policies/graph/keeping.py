@@ -35,7 +35,6 @@ _TOO_LARGE: Final = 64  # parts that do not fit, after which no other is tried
 _LOOSE: Final = frozenset({PieceKind.COMMAND, PieceKind.SEARCH, PieceKind.LISTING})
 _NUMBERING: Final = "0123456789→|\t: "
 _NAME_TOKENS: Final = 0.3  # for each character of a name in a list
-_LINE_TOKENS: Final = 0.5  # beside its characters
 
 
 class KeptParts(Struct):
