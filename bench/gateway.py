@@ -26,7 +26,7 @@ from tenure.context.exchange import Management
 from tenure.context.histories import Histories
 from tenure.engine.lifecycle.budget import Budget
 from tenure.gateway.server import Gateway
-from tenure.gateway.settings import GatewaySettings
+from tenure.gateway.settings import GatewayMode, GatewaySettings
 from tenure.store.store import Store
 from tenure.testing.provider import serve
 
@@ -80,14 +80,14 @@ def run_provider(port: Any) -> None:
         time.sleep(10**6)
 
 
-def run_gateway(port: Any, upstream: str, mode: str, target: int, where: str) -> None:
+def run_gateway(port: Any, upstream: str, mode: GatewayMode, target: int, where: str) -> None:
     """Serve a gateway before it, and say where."""
     settings = GatewaySettings(
         mode=mode,
-        management=Management(budget=Budget(target=target, window=10**7), inline_bytes=10**9),
+        management=Management(budget=Budget(target=target, window=10**7), gate="priced", inline_bytes=10**9),
         upstreams={"anthropic": upstream},
         exchange_s=60,
-    )  # type: ignore[arg-type]
+    )
     with Store(f"sqlite:///{where}/{mode}-{target}.db") as store, serve(Gateway(store, settings).app) as url:
         port.put(url)
         time.sleep(10**6)
@@ -139,7 +139,7 @@ def measure(urls: dict[str, str], tokens: int, calls: int) -> dict[str, list[flo
     """Seconds to the first byte of each call, at each URL."""
     source = random.Random(tokens)
     messages = history(source, tokens)
-    times: dict[str, list[float]] = {name: [] for name in urls}
+    times, body = dict[str, list[float]]({name: [] for name in urls}), b""
     with httpx.Client(timeout=120) as client:
         for _ in range(calls):
             head = {"model": "claude-sonnet-4-5", "max_tokens": 100, "stream": True, "system": "be brief " * 500, "tools": TOOLS}
@@ -163,7 +163,9 @@ def processor(tokens: int, target: int, calls: int) -> None:
     messages, times = history(source, tokens), list[tuple[float, float, bool]]()
     with tempfile.TemporaryDirectory() as where, Store(f"sqlite:///{where}/a.db") as store:
         later, behind, asides = list[Callable[[], None]](), list[float](), list[float]()
-        histories = Histories(store, Management(budget=Budget(target=target, window=10**7)), background=later.append)
+        histories = Histories(
+            store, Management(budget=Budget(target=target, window=10**7), gate="priced"), background=later.append
+        )
         for _ in range(calls + 1):
             n = (len(messages) - 1) // 2
             head = {"model": "claude-sonnet-4-5", "max_tokens": 100, "stream": True, "system": "be brief " * 500, "tools": TOOLS}

@@ -121,7 +121,7 @@ class Desk:
         return (str(self.program), *arguments, task, *self.agent.behind)
 
     def run(
-        self, url: str, task: str = "do it", *, again: bool = False, timeout_s: float = 120
+        self, url: str, task: str = "do it", *, again: bool = False, timeout_s: float = 600
     ) -> subprocess.CompletedProcess[str]:
         """The agent at its task, in front of whatever answers at `url`; told so as `tenure wrap` does."""
         with tempfile.TemporaryDirectory(
@@ -133,7 +133,7 @@ class Desk:
             return self.finish(begun.command, begun.environment, timeout_s)
 
     def finish(
-        self, command: Sequence[str], environment: Mapping[str, str], timeout_s: float = 120
+        self, command: Sequence[str], environment: Mapping[str, str], timeout_s: float = 600
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             command,

@@ -5,15 +5,18 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from real_agents import AGENTS, DONE, Agent, Desk, Director, loop
 from starlette.types import Receive, Scope, Send
 
 from tenure import Budget
 from tenure.context.exchange import Management
+from tenure.engine.record.entry import Usage
 from tenure.gateway.service import GatewayService
 from tenure.gateway.settings import GatewayMode, GatewaySettings
 from tenure.gateway.wrapping import listening
@@ -79,16 +82,22 @@ class Scene:
 
 @contextmanager
 def scene(
-    name: str, folder: Path, steps: Callable[[Agent], list[Turn]], mode: GatewayMode = "on", **fields: Any
+    name: str,
+    folder: Path,
+    steps: Callable[[Agent], list[Turn]],
+    mode: GatewayMode = "on",
+    report: Callable[[Usage], Usage] = lambda usage: usage,
+    **fields: Any,
 ) -> Iterator[Scene]:
     desk = Desk(name, folder / "home")
     director = Director(steps(desk.agent))
-    provider = FakeProvider(director)
+    provider = FakeProvider(director, report=report)
     store = Store(f"sqlite:///{folder}/gateway.db")
     with serve(provider.app) as url:
         upstreams = {"anthropic": url, "openai": f"{url}/v1", "google": url}
         management = Management(budget=Budget(ceiling=CEILING))
-        service = GatewayService(store, GatewaySettings(mode=mode, management=management, upstreams=upstreams, **fields))
+        settings = GatewaySettings(mode=mode, management=management, upstreams=upstreams, exchange_s=60, **fields)
+        service = GatewayService(store, settings)
         tap = Tap(service)
         with listening(service) as front:
             yield Scene(desk, director, provider, service, tap, front, store)
@@ -158,6 +167,23 @@ def test_claude_code_compacts_and_goes_on(tmp_path: Path) -> None:
         it.play(again=True, task="go on")
         assert it.director.steps == []
         assert DONE.encode() not in it.provider.seen[-1].body or b"Summary of the session" in it.provider.seen[-1].body
+
+
+@pytest.mark.parametrize("name", ["opencode", "opencode-openai"])
+def test_an_agent_whose_window_is_full_compacts_by_itself_and_goes_on(name: str, tmp_path: Path) -> None:
+    prompts: list[int] = []
+
+    def report(usage: Usage) -> Usage:
+        prompts.append(usage.prompt)
+        return replace(usage, uncached=1_100_000) if len(prompts) == 9 else usage  # more than any window of its models
+
+    with scene(name, tmp_path, lambda agent: loop(agent, 12, lines=500), report=report) as it:
+        it.play(code=None)
+        it.director.steps += loop(it.desk.agent, 3, lines=100)
+        it.play(again=True, task="go on", code=None)
+        assert it.director.steps == []
+        sizes = [len(body) for body in it.tap.bodies]
+        assert any(later < before / 2 for before, later in pairwise(sizes[8:])), "its history is shorter"
 
 
 def picture() -> bytes:

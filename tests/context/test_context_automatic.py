@@ -198,8 +198,8 @@ def test_earlier_conversations_say_how_long_this_one_may_last() -> None:
 
 
 def test_an_unknown_gate_is_refused_with_those_there_are() -> None:
-    with pytest.raises(InputError, match="priced, selfgc-paper"):
-        Context(store=MemoryStore(), gate="free")
+    with pytest.raises(InputError, match="priced, bounded, selfgc-paper"):
+        Context(store=MemoryStore(), gate="free")  # type: ignore[arg-type]
 
 
 def test_a_conversation_that_is_opened_again_knows_how_long_it_rested() -> None:

@@ -13,7 +13,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.record.entry import ToolCall
 from tenure.testing.store import MemoryStore
 
-TIGHT = Management(budget=Budget(ceiling=2_000))
+TIGHT = Management(budget=Budget(ceiling=2_000), gate="priced")  # offers `recall` with the first commit, whatever that costs
 LONG = "".join(f"line {n}: the value of item {n} is {n * 7919}\n" for n in range(120))
 
 

@@ -14,6 +14,7 @@ from tenure.context.exchange import Exchange
 from tenure.context.histories import Histories
 from tenure.engine.record.entry import ToolCall, Usage
 from tenure.engine.view.rules import Rules
+from tenure.testing.prefix import PrefixCache
 from tenure.testing.script import wire
 from tenure.testing.validity import violations
 
@@ -35,6 +36,8 @@ class Upstream:
     script: Callable[[Sequence[str]], Reply]
     seen: list[dict[str, Any]] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
+    cache: PrefixCache | None = None  # what reports what was read and written; without one all is uncached
+    usages: list[Usage] = field(default_factory=list)
 
     @property
     def rules(self) -> Rules:
@@ -49,7 +52,9 @@ class Upstream:
         read = server.read({**body}, path)
         assert violations(read, self.rules) == (), dump(body)
         tools = [each.get("function", each).get("name", "") for each in self.api.declarations(body.get("tools") or [])]
-        usage = Usage(uncached=len(raw) // 4, output=5)
+        now = float(len(self.seen))
+        usage = Usage(uncached=len(raw) // 4, output=5) if self.cache is None else self.cache.usage(read, self.rules, now, 5)
+        self.usages.append(usage)
         return wire(self.script(tools), len(self.seen), read, self.rules, usage)
 
     def events(self, whole: dict[str, Any]) -> list[bytes]:

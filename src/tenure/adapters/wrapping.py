@@ -44,7 +44,7 @@ def wrap(
     store: "str | Records" = "sqlite:///tenure.db",
     budget: Budget | None = None,
     policy: PolicyName | Policy | Literal[""] | None = "",
-    gate: Literal["", "priced", "selfgc-paper"] = "",
+    gate: Literal["", "priced", "bounded", "selfgc-paper"] = "",
     clip: int | None = None,
     shadow: bool = False,
     histories: Histories | None = None,

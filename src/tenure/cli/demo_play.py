@@ -27,7 +27,7 @@ from tenure.apis.reply import Delta, WholeReply
 from tenure.cli import words
 from tenure.cli.audit import NOWHERE, audit
 from tenure.cli.demo_screen import WIDEST, DemoScreen, Pace
-from tenure.cli.options import DEFAULT_CEILING, LimitOptions
+from tenure.cli.options import DEFAULT_LIMIT, LimitOptions
 from tenure.cli.replay import play as play_replay
 from tenure.cli.replay import report
 from tenure.engine.lifecycle.budget import Budget, parse_tokens
@@ -248,7 +248,7 @@ def replay_newest(console: Console, *, sample: bool) -> None:
     """Replay the newest agent session, or with `sample` one made on the spot, and show what would have left its window."""
     chosen = (None if sample else _newest(console)) or _made(console, sample=sample)
     index = load([chosen], o200k()).index
-    usual = parse_tokens("ceiling", DEFAULT_CEILING, of=None)
+    usual = parse_tokens("ceiling", DEFAULT_LIMIT, of=None)
     # A session that never comes near the usual ceiling gets half of what it weighs.
     ceiling = usual if index.tokens > 1.5 * usual else max(FLOOR, index.tokens // 2)
     policy = Cwl() if any(episode.declared for episode in index.episodes) else policy_named(DEFAULT)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Final, cast
+from typing import IO, TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 import typer
 from msgspec.structs import replace
@@ -36,7 +36,7 @@ def argument(metavar: str, text: str, **more: Any) -> Any:
     return typer.Argument(metavar=metavar, help=text, **more)
 
 
-DEFAULT_CEILING: Final = "80k"  # CWL paper, section 5: where the cost fell and accuracy did not
+DEFAULT_LIMIT: Final = "80k"  # CWL paper, section 5: where the cost fell and accuracy did not
 STDOUT: Final = "-"
 SESSION_HELP: Final = "A session file of any known agent, or a Tenure store; `tenure sessions` lists what is on this machine."
 
@@ -63,8 +63,10 @@ EmbeddingsOption = Annotated[
 ]
 StoreAt = Annotated[str, option("PLACE", "Where sessions are stored: a file or a database URL.")]
 Light = Annotated[bool, flag("--light", "Use the light theme.")]
-Target = Annotated[str, option("TOKENS", "Above this, evict when it pays: 80k, or 50% of the window.")]
-Ceiling = Annotated[str, option("TOKENS", "Never send more than this. Default: 80k, unless --target is given.")]
+Target = Annotated[str, option("TOKENS", "Above this, evict when it pays: 80k (the default of wrap), or 50% of the window.")]
+Ceiling = Annotated[
+    str, option("TOKENS", "Never send more than this, whatever it costs. Default but for wrap: 80k, unless --target is given.")
+]
 Floor = Annotated[str, option("TOKENS", "Evict down to this. Default: 60% of the limit.")]
 PricedAs = Annotated[str, option("MODEL", "Price and count as this model. Default: the model in the log.", "--model", "-m")]
 HeadTokens = Annotated[
@@ -89,12 +91,12 @@ class LimitOptions:
     floor: Floor = ""
     window: Annotated[str, option("TOKENS", "The model's context window, less the room for its reply. Default: 180k.")] = ""
 
-    def budget(self, *, bounded: bool = True) -> Budget:
-        """The budget; without any limit, the default ceiling if it is to be `bounded`. Raises InputError for nonsense."""
-        limit = self.ceiling or ("" if self.target or not bounded else DEFAULT_CEILING)
-        return Budget.parse(
-            target=self.target or None, ceiling=limit or None, floor=self.floor or None, window=self.window or None
-        )
+    def budget(self, *, usual: Literal["ceiling", "target", ""] = "ceiling") -> Budget:
+        """The budget; without any limit it has the default one, as a ceiling, as a target, or not at all. Raises InputError for nonsense."""
+        limits = {"target": self.target, "ceiling": self.ceiling, "floor": self.floor, "window": self.window}
+        if usual and not (self.target or self.ceiling):
+            limits[usual] = DEFAULT_LIMIT
+        return Budget.parse(**{name: text or None for name, text in limits.items()})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +143,7 @@ class WindowOptions:
 
     policy: Annotated[str, option("NAME", "The eviction policy: graph, cwl, tiered or none. Default: the session's own.")] = ""
     compat: Annotated[str, option("NAME", "A published version of cwl instead: paper or pi-cwl.")] = ""
-    gate: Annotated[str, option("NAME", "What a plan is priced by: priced or selfgc-paper.")] = ""
+    gate: Annotated[str, option("NAME", "What a plan is priced by: priced, bounded or selfgc-paper.")] = ""
     target: Target = ""
     ceiling: Annotated[str, option("TOKENS", "Never send more than this.")] = ""
     floor: Floor = ""

@@ -54,7 +54,7 @@ def query(
     else:
         evicts = bool(policy or target or ceiling)
         options = Options(
-            budget=LimitOptions(target=target, ceiling=ceiling).budget(bounded=evicts and policy != UNBOUNDED),
+            budget=LimitOptions(target=target, ceiling=ceiling).budget(usual="ceiling" if evicts and policy != UNBOUNDED else ""),
             policy=policy_named(policy or (DEFAULT if evicts else UNBOUNDED)),
             model=model,
             head=head_of(head_tokens),

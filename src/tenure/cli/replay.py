@@ -158,7 +158,10 @@ def replay(
     clip: Annotated[str, option("TOKENS", "Clip results larger than this when they are appended, such as 4k.")] = "",
     faithful: Annotated[bool, flag("--faithful", "Follow another tool's rule without Tenure's protection laws.")] = False,
     gate: Annotated[
-        GateRule, typer.Option(help="When --target evicts: when it pays, or by the Self-GC paper's rule.")
+        GateRule,
+        typer.Option(
+            help="When --target evicts: when it pays, when it also loses next to nothing should the session end, or by the Self-GC paper's rule."
+        ),
     ] = GateRule.PRICED,
     planner: Annotated[str, option("MODEL", f"The model that plans what leaves (Self-GC): {KINDS}.")] = "",
     ask_always: Annotated[
@@ -182,7 +185,7 @@ def replay(
     from tenure.lab.planner import PLANNER, SUMMARISER
 
     options = Options(
-        budget=limits.budget(bounded=policy != UNBOUNDED or bool(compat)),
+        budget=limits.budget(usual="" if policy == UNBOUNDED and not compat else "ceiling"),
         policy=faithful_named(policy, compat) if faithful else policy_named(policy, compat),
         model=model,
         head=head_of(head_tokens),

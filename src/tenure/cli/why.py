@@ -78,7 +78,10 @@ def _past(sessions: list[str], policy: str, limits: LimitOptions, model: str) ->
             budget = limits.budget() if limits != LimitOptions() else None
             return kept(store, held, _policy(policy, held.terms, store.commits(held.id)), budget)
     options = Options(
-        budget=limits.budget(bounded=policy != UNBOUNDED), policy=policy_named(policy or DEFAULT), model=model, head=None
+        budget=limits.budget(usual="" if policy == UNBOUNDED else "ceiling"),
+        policy=policy_named(policy or DEFAULT),
+        model=model,
+        head=None,
     )
     return replayed([source(name) for name in sessions], options, o200k())
 

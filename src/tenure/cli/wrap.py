@@ -50,7 +50,7 @@ def wrap(
     folder = store or default_folder(os.environ)
     settings = GatewaySettings(
         mode=mode,
-        management=Management(budget=limits.budget(), policy=cast(PolicyName, policy)),
+        management=Management(budget=limits.budget(usual="target"), policy=cast(PolicyName, policy)),
         upstreams=upstreams_of(upstream or ()),
         bridge=bridge,
     )
@@ -111,10 +111,11 @@ def _effect(found: "Outcome") -> str:
 def _shadow(path: Path, conversations: Sequence[str], limits: LimitOptions, policy: str, console: Console) -> None:
     """What would have left each conversation that passed its limit: a replay of what was recorded."""
     from tenure.cli.replay import play, report
+    from tenure.engine.lifecycle.budget import GateRule
     from tenure.lab.loading import source
     from tenure.lab.replay import Options
 
-    options = Options(budget=limits.budget(), policy=policy_named(policy), head=None)
+    options = Options(budget=limits.budget(usual="target"), policy=policy_named(policy), gate=GateRule.BOUNDED, head=None)
     silent = Console(quiet=True)
     for conversation in conversations:
         name = f"{path}#{conversation}"

@@ -61,9 +61,9 @@ class ClientContext(Context):
         self._requests.refusals.dangling()
         ours, requests = self.decide(fields, offer=offer, only_forced=only_forced), self._requests
         change = None
-        if offered := self._offers(ours):
-            head = self._with(fields, offered)
-            change = self._change(self._builder(life), head, requests.pieces(), fields, offered)
+        offered = self._offers(ours)
+        if offered or (ours and len(self.session.commits)):
+            change = self._change(self._builder(life), self._with(fields, offered), requests.pieces(), fields, ours)
             requests.tools.offered_before = True
         elif len(self.session.commits) or self.is_spliced:
             change = self.beside(fields, life, self.session.length, (), offer=False)
@@ -80,7 +80,7 @@ class ClientContext(Context):
         return ours
 
     def _stake(self, ours: list[dict[str, Any]]) -> None:
-        """Weigh what changes in front of the view with a first commit, since a tool is offered from then on."""
+        """Weigh what changes in front of the view with the commit from which on a tool is offered."""
         self.session.head_at_stake = self._durable.head[1] if ours and not self._offers(ours) else 0
 
     def beside(
@@ -89,7 +89,8 @@ class ClientContext(Context):
         """The same for a request of the first `until` entries and `drafts` behind them, of which nothing is recorded or decided."""
         if not len(self.session.commits) and not self.is_spliced:
             return None
-        offered = self._offers(self._ours(fields, offer=offer))
+        ours = self._ours(fields, offer=offer)
+        offered = self._offers(ours)
         lines = takewhile(
             lambda line: line.before_entry <= until if isinstance(line, Insert) else line.entry < until,
             self.session.freeze().lines,
@@ -101,7 +102,7 @@ class ClientContext(Context):
         names = {offered_name(tool, self.session.index.own) for tool in OURS}
         if not offered:
             shown = list(without_tools(shown, names))
-        return self._change(builder, self._with(fields, offered), shown, fields, offered)
+        return self._change(builder, self._with(fields, offered), shown, fields, ours)
 
     def _aside_makers(self, life: str | None, *, is_offered: bool) -> tuple[Messages, Builder]:
         """What makes the messages of an aside; what the aside before it had, of the same kind, is not made again."""
@@ -129,10 +130,13 @@ class ClientContext(Context):
         return ours if offer else []
 
     def _offers(self, ours: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Those that are offered now: the one that marks from the start, the one that brings back once something has left."""
+        """Those that are declared now: the one that marks from the start, the one that brings back once a commit has paid for the changed head.
+
+        Until then a call of it is answered all the same.
+        """
         if marks_of(self.session.setup.policy):
             return ours
-        return ours[-1:] if len(self.session.commits) or self.is_spliced else []
+        return ours[-1:] if self.session.is_head_changed or self.is_spliced else []
 
     def _change(
         self,
@@ -140,19 +144,21 @@ class ClientContext(Context):
         head: Mapping[str, Any],
         shown: Sequence[Piece],
         fields: Mapping[str, Any],
-        offered: list[dict[str, Any]],
+        ours: list[dict[str, Any]],
     ) -> Change:
+        """What is to be changed; calls of `ours` are for us."""
         rules = self._requests.rules(head)
         if rules.thinking == "prefix_bound":
-            shown = list(self._unbound(shown, alone=not offered))
+            shown = list(self._unbound(shown, alone=not ours))
         request = builder.request(head, shown, rules, stem=self._requests.stem())
         changed = {key: value for key, value in request.head.items() if value is not fields.get(key)}
-        return Change(messages=request.messages, head=changed, hidden=frozenset(map(name_of, offered)))
+        return Change(messages=request.messages, head=changed, hidden=frozenset(map(name_of, ours)))
 
     def _unbound(self, shown: Sequence[Piece], *, alone: bool) -> Iterator[Piece]:
         """The pieces without reasoning that is valid only behind another head: all, or what was made before our tools were offered."""
-        if self._bound is None and not marks_of(self.session.setup.policy) and len(self.session.commits):
-            entries = self.store.entries(self.conversation, 0, self.session.commits[0].entries)
+        if self._bound is None and not marks_of(self.session.setup.policy) and self.session.is_head_changed:
+            until = next(commit.entries for commit in self.session.commits if commit.head)
+            entries = self.store.entries(self.conversation, 0, until)
             self._bound = frozenset(block.seal for entry in entries for block in entry.blocks if isinstance(block, Thinking))
         bound, made = self._bound or frozenset(), dict[int, tuple[Piece, Piece | None]]()
         for piece in shown:

@@ -84,7 +84,7 @@ class Context:
         tokenizer: Tokenizer | None = None,
         on_decision: Callable[[Decision], None] | None = None,
         recall_cap: int = CAP,
-        gate: Literal["", "priced", "selfgc-paper"] = "",
+        gate: Literal["", "priced", "bounded", "selfgc-paper"] = "",
         cache_life: str = "",
         planner: "Model | None" = None,
         selfgc: SelfGc | None = None,

@@ -34,7 +34,7 @@ class Management(Struct, frozen=True, kw_only=True):
     mode: Mode = "on"  # shadow: they are recorded, and nothing of any request is changed
     budget: Budget | None = None
     policy: PolicyName | Policy | Literal[""] | None = ""
-    gate: Literal["", "priced", "selfgc-paper"] = ""
+    gate: Literal["", "priced", "bounded", "selfgc-paper"] = "bounded"
     clip: int | None = None
     rounds: int = 8  # requests for one of a client, at most
     live: int = 200  # conversations in memory, at most,

@@ -125,3 +125,19 @@ def test_the_best_part_of_a_plan_is_the_best_of_all_its_parts(each: list[Removal
     best, behind = best_start(outlook, each, miss=0.02)
     assert best == pytest.approx(max([0.0, *map(gain, parts)]), abs=1e-9)
     assert (behind == 0) == (best == 0.0)
+
+
+def test_what_a_commit_loses_if_the_session_ends_with_the_next_call_is_the_break_less_one_reading() -> None:
+    priced = price(WARM, removed=1_000, suffix=500, planning=0.001)
+    assert priced.lost_usd == pytest.approx(500 * (3.75e-6 - 3e-7) - 1_000 * 3e-7 + 0.001)
+    cold = price(Outlook(calls=40, warm=0.0, write=3.75e-6, read=3e-7), removed=1_000, suffix=500)
+    assert cold.lost_usd == pytest.approx(-1_000 * 3.75e-6), "in a cold cache what leaves is not written again"
+
+
+@given(st.floats(0, 0.1), st.lists(st.tuples(st.integers(1, 9_000), st.integers(1, 90_000)), max_size=8))
+def test_the_best_start_loses_no_more_than_it_may(most_usd: float, parts: list[tuple[int, int]]) -> None:
+    removals = [Removal(tokens=min(tokens, behind), behind=behind) for tokens, behind in parts]
+    gain, behind = best_start(WARM, removals, miss=0.0, most_usd=most_usd)
+    if gain > 0:
+        removed = sum(each.tokens for each in removals if each.behind <= behind)
+        assert price(WARM, removed=removed, suffix=behind - removed).lost_usd <= most_usd + 1e-12

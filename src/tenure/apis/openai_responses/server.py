@@ -5,14 +5,17 @@ https://platform.openai.com/docs/guides/error-codes https://platform.openai.com/
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from tenure.apis.json_text import dump, load, object_of, optional_string
+from tenure.apis.json_text import Json, dump, load, object_of, optional_string
 from tenure.apis.openai_chat.server import ERRORS
 from tenure.apis.seals import is_ours, reasoning_of, seal, seals_text
-from tenure.apis.server import Event, Fields, Reply, Server, halves, named_event, objects
+from tenure.apis.server import Event, Fields, Reply, Server, Unit, halves, named_event, objects, unit_of
 from tenure.engine.record.entry import Usage
 from tenure.engine.view.rules import Rules
+
+# Of an item: what it is called and in what state it is, and what Codex notes beside an item that it sends again.
+_UNREAD: Final = frozenset("id status annotations logprobs namespace internal_chat_message_metadata_passthrough".split())
 
 
 class OpenAIResponsesServer(Server):
@@ -51,6 +54,10 @@ class OpenAIResponsesServer(Server):
         yield from (f"No tool output found for function call {call}." for call in calls if call not in answered)
         if rules.reasoning_unit:
             yield from _reasoning_units(messages)
+
+    def units(self, message: Json, rules: Rules) -> list[Unit]:
+        """An item as the model reads it: ids, states and what a client notes beside them are no part of the prompt."""
+        return [unit_of("", _as_read(message), rules)]
 
     def reply(self, reply: Reply, n: int, body: Mapping[str, Any], rules: Rules, usage: Usage) -> dict[str, Any]:
         """A response with its output items."""
@@ -215,3 +222,12 @@ def _part(at: Event, part: Event) -> Iterator[Event]:
     yield from (at | {"type": f"response.{part['type']}.delta", "delta": text, **more} for text in halves(part[key]))
     yield at | {"type": f"response.{part['type']}.done", key: part[key], **more}
     yield at | {"type": "response.content_part.done", "part": part}
+
+
+def _as_read(item: Json) -> Json:
+    """An item or a part of one without members that the model does not read, in one order."""
+    if not isinstance(item, dict):
+        return item
+    read = {key: item[key] for key in sorted(item) if key not in _UNREAD}
+    content = read.get("content")
+    return {**read, "content": [_as_read(part) for part in content]} if isinstance(content, list) else read

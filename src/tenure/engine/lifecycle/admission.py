@@ -34,7 +34,6 @@ def admission(session: SessionState, entries: Sequence[Entry], count: Count) -> 
             policy="admission",
             moment="admission",
             reason=reason,
-            head=session.head_at_stake,
             tokens_before=tokens,
             tokens_after=tokens - saved,
             ratio=session.ratio,
@@ -51,7 +50,7 @@ def admission(session: SessionState, entries: Sequence[Entry], count: Count) -> 
         gone = sum(entries[edit.entry - length].tokens[edit.block] for edit in late)
         yield commit("a late result of a call that was evicted", late, gone)
         number, tokens = number + 1, tokens - gone
-    if settings is None:
+    if settings is None or session.head_at_stake:  # nothing is hidden that no tool could bring back
         return
     dropped = {(edit.entry, edit.block) for edit in late}
     pairs = [pair for pair in clips(index, entries, settings, count) if pair[0].result not in dropped]

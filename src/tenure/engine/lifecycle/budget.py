@@ -27,6 +27,9 @@ class GateRule(StrEnum):
     """When what could leave above the target does."""
 
     PRICED = "priced"  # the gain, DESIGN.md, Lifecycle
+    BOUNDED = (
+        "bounded"  # the same, and what it would lose if the session ended now is little beside its bill, or was saved before
+    )
     SELFGC_PAPER = "selfgc-paper"  # the share that leaves: Self-GC paper, Recoverability and Cache-Aware Commit
 
 

@@ -1,7 +1,8 @@
 """Deciding what is to happen before a call, for one session."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
+from math import inf
 from typing import Final
 
 from msgspec import Struct
@@ -13,8 +14,10 @@ from tenure.engine.lifecycle.exhaustion import Exhaustion
 from tenure.engine.lifecycle.fit import Rehearsal, rehearse
 from tenure.engine.lifecycle.gate import (
     Removal,
+    allowed_usd,
     best_start,
     first_look,
+    is_allowed,
     is_worth_it,
     miss_rate,
     outlook_of,
@@ -27,6 +30,7 @@ from tenure.engine.lifecycle.state import SessionState
 from tenure.engine.meter import figures
 from tenure.engine.meter.tokens import FRAMING
 from tenure.engine.policies.policy import Planned, Policy, chain
+from tenure.engine.policies.situation import Situation
 from tenure.engine.record.index import NONE
 from tenure.engine.record.objects import parse_handle
 from tenure.engine.record.recall import blocks_of
@@ -46,6 +50,20 @@ class _WaitingPlan(Struct, frozen=True, kw_only=True):
     price: Price
     tokens: int  # of the record when it was priced
     turns: int  # when it was made
+
+
+class _NotedPolicy:
+    """A policy whose actions are noted as they are asked for."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.name, self.conduct, self._policy = policy.name, policy.conduct, policy
+        self.actions: list[Action] = []
+
+    def __call__(self, situation: Situation, /) -> Iterator[Action]:
+        """Its actions."""
+        for action in self._policy(situation):
+            self.actions.append(action)
+            yield action
 
 
 class _Offer(Struct, frozen=True, kw_only=True):
@@ -97,25 +115,25 @@ class Decisions:
         """What becomes of actions that were planned elsewhere: proposed when they pay, or when `forced`; nothing changes yet."""
         state = self._state
         policy = Planned(name=name, actions=tuple(actions))
-        may_part = state.setup.gate is GateRule.PRICED and state.setup.selfgc.by_part and not forced
+        may_part = state.setup.gate is not GateRule.SELFGC_PAPER and state.setup.selfgc.by_part and not forced
         part = self._best_part(policy, at) if may_part else None
         if part is not None:
             rehearsal, view = rehearse(state, part, 0, None)
-            price = priced(state, rehearsal, at, planning_usd)
+            price, head = self._price(rehearsal, at, planning_usd)
             if rehearsal.saved > 0 and price.gain_usd > 0 and not _touched(state, view):
                 self._rest = replace(policy, actions=tuple(each for each in policy.actions if each not in part.actions))
-                return self._offered(rehearsal, view, price, name, moment, reason, forced=False)
+                return self._offered(rehearsal, view, price, name, moment, reason, forced=False, head=head)
         rehearsal, view = rehearse(state, policy, 0, None)
         if not rehearsal.edits or rehearsal.saved <= 0:
             return Stay(reason="nothing of the plan may leave now")
         if touched := _touched(state, view):
             return Stay(reason=f"the plan would touch {touched}, which is held")
-        price = priced(state, rehearsal, at, planning_usd)
+        price, head = self._price(rehearsal, at, planning_usd)
         if not forced and not pays_now(state, price, state.provider(state.view.tokens), moment, at):
             index = state.index
             self._waiting = _WaitingPlan(policy=policy, reason=reason, price=price, tokens=index.tokens, turns=len(index.turns))
             return self._stay(self._why_waiting(price), price)
-        return self._offered(rehearsal, view, price, name, moment, reason, forced=forced)
+        return self._offered(rehearsal, view, price, name, moment, reason, forced=forced, head=head)
 
     def view_after(self, commit: Commit) -> Projection | None:
         """The view that a commit makes of the present one, where it was proposed for that."""
@@ -143,7 +161,8 @@ class Decisions:
         state = self._state
         outlook, miss = outlook_of(state, at), miss_rate(len(state.index.recalls), state.removed)
         removals = [self._removal(action) for action in plan.actions]
-        gain, behind = best_start(outlook, [each for each in removals if each is not None], miss=miss)
+        most = allowed_usd(state, at) if state.setup.gate is GateRule.BOUNDED else inf
+        gain, behind = best_start(outlook, [each for each in removals if each is not None], miss=miss, most_usd=most)
         if gain <= 0:
             return None
         chosen = tuple(
@@ -207,7 +226,8 @@ class Decisions:
         if budget.target is not None:
             goal = min(goal, budget.target)  # once the prefix breaks, the target is not to break it again
         bound = int(call.limit / state.ratio) - call.extra if call.forced else None
-        rehearsal, view = rehearse(state, policy, int(goal / state.ratio) - call.extra, bound)
+        noted = _NotedPolicy(policy)
+        rehearsal, view = rehearse(state, noted, int(goal / state.ratio) - call.extra, bound)
         after = state.provider(rehearsal.tokens_after + call.extra)
         may_wait = after > call.limit or not call.forced  # one that forces and is met may be met again
         is_little = self._exhaustion.is_little(state.provider(rehearsal.saved), after, call)
@@ -219,16 +239,44 @@ class Decisions:
         if rehearsal.exhausted and may_wait:
             self._exhaustion.note(is_offered=True)
         first = self._waiting if call.forced else None  # it goes first, so it is paid for here
-        price = priced(state, rehearsal, call.at, first.price.g if first else 0.0)
+        price, head = self._price(rehearsal, call.at, first.price.g if first else 0.0)
         if not (call.forced or call.by_share or pays_now(state, price, call.total, call.moment, call.at)):
-            self._exhaustion.note(price=price)  # priced again before every call
-            return self._stay(self._why_waiting(price), price)
+            proposal = self._part_of(noted, call)
+            self._exhaustion.note(price=price, is_offered=proposal is not None)  # priced again before every call
+            return proposal or self._stay(self._why_waiting(price), price)
         why = f"{call.total - call.limit:,} tokens over the {call.name} of {call.limit:,}"
         if first is not None and first.price.g > 0:
             why += f", begun with what was {first.reason}"
         missed = call.forced and after > call.limit
-        proposal = self._offered(rehearsal, view, price, policy.name, call.moment, why, forced=call.forced, missed=missed)
+        proposal = self._offered(
+            rehearsal, view, price, policy.name, call.moment, why, forced=call.forced, missed=missed, head=head
+        )
         return self._unmet(call, after, proposal) if missed else proposal
+
+    def _price(self, rehearsal: Rehearsal, at: str, planning_usd: float) -> tuple[Price, int]:
+        """The price of a rehearsed plan, and the o200k tokens of the head that change with it: by a bounded gate only where that may be paid as well."""
+        state = self._state
+        stake = state.head_at_stake
+        price = priced(state, rehearsal, at, planning_usd, head=stake)
+        if not stake or state.setup.gate is not GateRule.BOUNDED or is_allowed(state, price, at):
+            return price, stake
+        return priced(state, rehearsal, at, planning_usd), 0
+
+    def _part_of(self, policy: "_NotedPolicy", call: Occasion) -> Propose | None:
+        """What is worth it of a policy's plan that may not be paid as a whole: the part behind some place."""
+        state = self._state
+        if state.setup.gate is not GateRule.BOUNDED:
+            return None
+        plan = Planned(name=policy.name, actions=tuple(policy.actions), conduct=replace(policy.conduct, amount="all"))
+        part = self._best_part(plan, call.at)
+        if part is None:
+            return None
+        rehearsal, view = rehearse(state, part, 0, None)
+        price, head = self._price(rehearsal, call.at, 0.0)
+        if _touched(state, view) or not pays_now(state, price, call.total, call.moment, call.at):
+            return None
+        why = f"{call.total - call.limit:,} tokens over the {call.name} of {call.limit:,}; the newest part of a plan"
+        return self._offered(rehearsal, view, price, policy.name, call.moment, why, forced=False, head=head)
 
     def _offered(
         self,
@@ -240,6 +288,7 @@ class Decisions:
         reason: str,
         *,
         forced: bool,
+        head: int,
         missed: bool = False,
     ) -> Propose:
         state = self._state
@@ -250,7 +299,7 @@ class Decisions:
             moment=moment,
             reason=reason,
             forced=forced,
-            head=state.head_at_stake,
+            head=head,
             tokens_before=rehearsal.tokens_before,
             tokens_after=rehearsal.tokens_after,
             ratio=state.ratio,
@@ -273,7 +322,8 @@ class Decisions:
             return "nothing new is free to leave"
         if price.gain_usd <= 0:
             return f"would cost {figures.money(-price.gain_usd, assumed=self._assumed, digits=DIGITS)} more than it saves"
-        return "a plan waits for its time"
+        lost = figures.money(price.lost_usd, assumed=self._assumed, digits=DIGITS)
+        return f"would lose {lost} if the session ended now" if price.lost_usd > 0 else "a plan waits for its time"
 
     def _unmet(self, call: Occasion, tokens: int, proposal: Propose | None = None) -> Unmet:
         state = self._state

@@ -6,6 +6,7 @@ between writing and reading the suffix once, where the cache was warm; and some 
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -24,6 +25,9 @@ CALLS_YOUNG: Final = 40  # a session of fewer is not assumed to go on: many end 
 CALLS_ASSUMED: Final = 5.0  # earlier sessions that the assumption "as many again" is worth
 MISS_RATE: Final = 0.02  # recalls per object that leaves, until more are seen
 RECALL_OUTPUT: Final = 60  # tokens of the call that asks
+LOSS_SHARE: Final = 0.01  # of the bill so far,
+DOUBT: Final = 0.2  # by which what has to be written again may be more than it is counted, and what left less
+RETURN: Final = 3.0  # times what may be lost that a commit is to gain: what may be lost is little, and better kept for more
 AT_ONCE_SHARE: Final = (
     0.3  # expected pruning above which a commit pays at once (Self-GC paper, "Recoverability and Cache-Aware Commit")
 )
@@ -59,6 +63,22 @@ def price(outlook: Outlook, *, removed: int, suffix: int, misses: float = 0.0, p
     )
 
 
+class Outlay(Struct, frozen=True, kw_only=True, gc=False):
+    """What a session has spent so far, as far as prompts go, and what eviction made of that. O200k tokens."""
+
+    sent: int = 0  # of all prompts together
+    away: int = 0  # that they would have been larger by, had nothing left
+    lost_usd: float = 0.0  # what commits cost, but for what they spared since
+
+    def after_call(self, shown: int, whole: int, beside: int) -> "Outlay":
+        """After a call that saw `shown` of `whole` tokens, and `beside` in front of them."""
+        return replace(self, sent=self.sent + shown + beside, away=self.away + whole - shown)
+
+    def after_commit(self, price: Price) -> "Outlay":
+        """After a commit: the next call, too, spares reading what left."""
+        return replace(self, lost_usd=self.lost_usd + price.lost_usd + price.r * price.d)
+
+
 class Removal(Struct, frozen=True, kw_only=True, gc=False):
     """Something that could leave, in provider tokens."""
 
@@ -66,20 +86,26 @@ class Removal(Struct, frozen=True, kw_only=True, gc=False):
     behind: int  # from its first block on, itself included: what is sent anew when it is the first to leave
 
 
-def best_start(outlook: Outlook, removals: Iterable[Removal], *, miss: float = MISS_RATE) -> tuple[float, int]:
+def best_start(
+    outlook: Outlook, removals: Iterable[Removal], *, miss: float = MISS_RATE, most_usd: float = inf
+) -> tuple[float, int]:
     """The most that may be gained by a part of a plan, and what the first of that part has behind it; nothing gains where that is 0.
+
+    `most_usd` is what the part may lose if the session ends with the next call.
 
     A commit costs what stands behind its first change, whatever else leaves there: so the best part is what is worth its own recalls from some place
     on. O(n log n).
     """
     o = outlook
-    spared = sorted(((each.behind, worth) for each in removals if (worth := _worth(o, each, miss)) > 0), reverse=False)
-    total, best = 0.0, (0.0, 0)
-    for place, (behind, worth) in enumerate(spared):
-        total += worth
+    spared = sorted((each.behind, worth, each.tokens) for each in removals if (worth := _worth(o, each, miss)) > 0)
+    total, tokens, best = 0.0, 0, (0.0, 0)
+    for place, (behind, worth, leaving) in enumerate(spared):
+        total, tokens = total + worth, tokens + leaving
         if place + 1 < len(spared) and spared[place + 1][0] == behind:
             continue
-        best = max(best, (total - o.warm * (o.write - o.read) * behind, behind))
+        broken = o.warm * (o.write - o.read) * behind
+        if (1 + DOUBT) * o.warm * (o.write - o.read) * (behind - tokens) <= most_usd:
+            best = max(best, (total - broken, behind))
     return best
 
 
@@ -99,7 +125,7 @@ def pays(rule: GateRule, plan: Price, tokens: int, *, is_cold: bool = False, at_
     """
     if plan.d <= 0:
         return False
-    if rule is GateRule.PRICED:
+    if rule is not GateRule.SELFGC_PAPER:
         return plan.gain_usd > 0
     return plan.d / max(tokens, plan.d) > AT_ONCE_SHARE or is_cold or at_boundary
 
@@ -122,12 +148,11 @@ def miss_rate(recalls: int, removed: int) -> float:
     return max(MISS_RATE, recalls / removed) if removed else MISS_RATE
 
 
-def priced(session: "SessionState", rehearsal: "Rehearsal", at: str, planning_usd: float = 0.0) -> Price:
-    """The price of a rehearsed plan."""
+def priced(session: "SessionState", rehearsal: "Rehearsal", at: str, planning_usd: float = 0.0, *, head: int = 0) -> Price:
+    """The price of a rehearsed plan; with it `head` o200k tokens in front of the view change."""
     objects, removed = len(rehearsal.actions), session.provider(rehearsal.saved)
     outlook = outlook_of(session, at)
-    stake = session.head_at_stake
-    standing = -stake if stake else session.view.tokens_before(session.read_until(rehearsal.changed_from))
+    standing = -head if head else session.view.tokens_before(session.read_until(rehearsal.changed_from))
     return price(
         replace(outlook, recall=outlook.recall + removed / max(1, objects) * outlook.write),
         removed=removed,
@@ -149,7 +174,29 @@ def pays_now(session: "SessionState", plan: Price, total: int, moment: Moment, a
     turns, steps = session.index.turns, session.index.steps
     is_new_turn = bool(turns) and (not steps or turns[-1].start[0] > steps[-1].entry)  # a person spoke since the newest reply
     is_cold = outlook_of(session, at).warm <= 0
+    if session.setup.gate is GateRule.BOUNDED and not is_allowed(session, plan, at):
+        return False
     return pays(session.setup.gate, plan, total, is_cold=is_cold, at_boundary=moment == "task-boundary" or is_new_turn)
+
+
+def is_allowed(session: "SessionState", plan: Price, at: str) -> bool:
+    """Whether a plan gains much beside what it loses if the session ends with the next call, and may lose that.
+
+    What the next call spares is not set against the break: where much leaves, both are large, and their difference is uncertain.
+    """
+    at_stake = (1 + DOUBT) * plan.broken_usd + plan.g
+    return plan.lost_usd * RETURN <= plan.gain_usd and at_stake <= allowed_usd(session, at)
+
+
+def allowed_usd(session: "SessionState", at: str) -> float:
+    """What a commit may lose if the session ends with the next call: LOSS_SHARE of the bill so far, and what was saved.
+
+    So a session costs at most that share more than it would have cost alone, whenever it ends. The bill is estimated low: output is left out.
+    """
+    outlook, outlay = outlook_of(session, at), session.outlay
+    once = session.provider(session.index.tokens + session.beside) * (outlook.write - outlook.read)
+    spared = (1 - DOUBT) * session.provider(outlay.away) * outlook.read - len(session.index.recalls) * outlook.recall
+    return LOSS_SHARE * (session.provider(outlay.sent + outlay.away) * outlook.read + once) + spared - outlay.lost_usd
 
 
 def outlook_of(session: "SessionState", at: str) -> Outlook:

@@ -17,7 +17,7 @@ from tenure.engine.lifecycle.state import CommitLog, SessionState, Setup
 from tenure.engine.policies.policy import Planned, Policy
 from tenure.engine.policies.situation import no_texts
 from tenure.engine.record.chain import Chain
-from tenure.engine.record.entry import Block, Count, Draft, Entry, Read, Usage
+from tenure.engine.record.entry import Block, Count, Draft, Entry, Read, Role, Usage
 from tenure.engine.record.tools import Kinds
 from tenure.engine.view.action import Action
 from tenure.engine.view.edit import Commit, Moment
@@ -85,6 +85,8 @@ class Session(SessionState):
         self._take_in(entry)
 
     def _take_in(self, entry: Entry) -> None:
+        if entry.role is Role.ASSISTANT:
+            self.note_call()
         self.index.grow(entry)
         self.view.grow(entry.n)
 
@@ -121,6 +123,7 @@ class Session(SessionState):
 
         With `only_forced` no policy is asked unless a limit forces: the host asks again when nobody waits.
         """
+        self.beside = extra
         call = occasion_of(self, moment, extra=extra, at=at)
         if only_forced and call.limit and not call.forced:
             return Stay(reason=f"{call.total:,} tokens are above the {call.name}, which is seen to behind the next reply")

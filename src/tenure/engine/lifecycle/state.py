@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tenure.engine.clip.setting import Clip
 from tenure.engine.lifecycle.budget import Budget, GateRule
+from tenure.engine.lifecycle.gate import Outlay
 from tenure.engine.meter.price import DEFAULT, Prices
 from tenure.engine.meter.warmth import SentCalls
 from tenure.engine.planners.selfgc.setting import OURS, SelfGc
@@ -76,13 +77,16 @@ class SessionState:
         self.calls = SentCalls()
         self.count = count
         self._stem: int = 0  # the first entry at or after which the newest commit changed what had been shown,
-        self._changed_at: int = 0  # and the entries in the record then
+        self._ended: int = 0  # and the entries of the first request behind that commit; 0: none has gone out
         self._marked: list[
             int
         ] = []  # entries in front of which requests before that one marked the cache, and nothing changed since; ascending
         self.rewrites = 0  # commits that changed what had been shown; clips at admission do not
         self.removed = 0  # objects that policies and plans took
-        self.head_at_stake = 0  # o200k tokens in front of the view that the next commit will change as well, such as by a tool that is offered from then on
+        self.head_at_stake = 0  # o200k tokens in front of the view that a commit may change as well, such as by a tool that is offered from then on
+        self.is_head_changed = False  # whether one did
+        self.beside = 0  # o200k tokens that went out beside the view last
+        self.outlay = Outlay()
         self._read = read
         self._holds = Holds()
 
@@ -111,7 +115,7 @@ class SessionState:
             raise ValueError(f"commit {commit.n} cannot follow {len(self.commits)} commits")
         first = changed_from(self.view, commit.edits)
         if self.calls.standing and first < self.view.length:  # what was sent last stands only up to the first change
-            self.calls = self.calls.after_change(self.view.tokens_before(first))
+            self.calls = self.calls.after_change(self.view.tokens_before(self.read_until(first)))
         if commit.moment != "admission":
             self._break_prefix(first, with_head=commit.head > 0)
         if after is None:
@@ -119,8 +123,10 @@ class SessionState:
         else:
             self.view = after
         self.rewrites += commit.moment != "admission"
+        self.is_head_changed |= commit.head > 0
         if commit.price is not None:  # of a policy or a plan
             self.removed += len(commit.actions)
+            self.outlay = self.outlay.after_commit(commit.price)
         self.commits.append(commit)
 
     @property
@@ -129,16 +135,15 @@ class SessionState:
 
         In the request that goes out with that commit the last place in front of it that a request before marked, so that it is read from the cache.
         """
-        return self._marked[-1] if self._marked and self._changed_at == self.length else self._stem
+        return self._marked[-1] if self._marked and not self._ended else self._stem
 
     def read_until(self, first: int) -> int:
         """Up to which entry a provider finds its prefix again when the view changes from `first` on: with markers, up to the last one that stands."""
         if not self.setup.rules.cache_markers:
             return first
-        was_sent = self.length > self._changed_at
-        if was_sent and first >= self._changed_at:
+        if self._ended and first >= self._ended:
             return first  # a request ended there
-        if was_sent and first >= self._stem:
+        if self._ended and first >= self._stem:
             return self._stem
         place = bisect_right(self._marked, first)
         return self._marked[place - 1] if place else 0
@@ -146,11 +151,16 @@ class SessionState:
     def _break_prefix(self, first: int, *, with_head: bool) -> None:
         """Note that a commit changes the view from an entry on."""
         until = self.read_until(first)
-        first = min(first, self._stem) if self._changed_at == self.length and len(self.commits) else first
+        first = min(first, self._stem) if not self._ended and len(self.commits) else first
         del self._marked[0 if with_head else bisect_right(self._marked, first) :]
         if not with_head and until and until <= first and (not self._marked or self._marked[-1] < until):
             self._marked.append(until)
-        self._stem, self._changed_at = first, self.length
+        self._stem, self._ended = first, 0
+
+    def note_call(self) -> None:
+        """Note that a reply to a request with all that is in the record comes now."""
+        self._ended = self._ended or self.length
+        self.outlay = self.outlay.after_call(self.view.tokens, self.index.tokens, self.beside)
 
     def provider(self, tokens: int) -> int:
         """O200k tokens in the provider's."""

@@ -48,7 +48,6 @@ def _by_hand(
         policy=name,
         moment="manual",
         reason=reason,
-        head=session.head_at_stake,
         tokens_before=view.tokens,
         tokens_after=after.tokens,
         ratio=session.ratio,

@@ -96,6 +96,11 @@ class Price(Struct, frozen=True, kw_only=True, gc=False):
         return self.d * (self.w + self.r * (self.n - 1) - self.p * (self.w - self.r))
 
     @property
+    def lost_usd(self) -> float:
+        """What it costs if the session ends with the next call: the rest of `spared_usd` comes with the calls behind that."""
+        return (self.w - self.r) * (self.p * (self.s + self.d) - self.d) - self.r * self.d + self.g
+
+    @property
     def broken_usd(self) -> float:
         """What it costs more to write again what stands behind the change than to read it."""
         return self.p * (self.w - self.r) * self.s
