@@ -1,8 +1,9 @@
 """Learn what the default policy expects to be asked for: `python bench/learn.py FOLDER --out learned.json`.
 
 A few cuts of each session; a line or name of a text that may be shortened counts as asked for when the harm detector finds that a later step needed it
-and nothing else that stays holds it. What a later edit has to find whole is learned apart. Owners weigh alike, whatever they hold. Writes a forest for
-names, one for lines and one for lines of edits, of all owners (`*`) and, for judging, of all but each. Needs LightGBM, which the policy does not.
+and nothing else that stays holds it. Owners weigh alike, whatever they hold. Writes a forest for names and one for lines, of all owners (`*`) and, for
+judging, of all but each. Needs LightGBM, which the policy does not. How many later edits had to find something in a text of each kind, for each of its
+lines, is counted and printed: the tables at the head of policies/graph/keeping.py are written by hand after that.
 """
 
 import argparse
@@ -20,21 +21,20 @@ import numpy as np
 
 import cut_set
 from tenure.engine.policies.graph.forest import Forest
-from tenure.engine.policies.graph.sight import ANCHOR_FEATURES, LINE_FEATURES, OF_NAME, OF_PIECE, Sight
+from tenure.engine.policies.graph.keeping import SUPERSEDED
+from tenure.engine.policies.graph.sight import ANCHOR_FEATURES, LINE_FEATURES, NEVER, OF_NAME, OF_PIECE, PieceKind, Sight
 from tenure.engine.record.entry import At
-from tenure.lab.harm.edits import spelling
 
 VERBATIM = ("lines", "target", "quote")
 KEPT = 0.12  # of the rows that nobody asked for, which then weigh more
 KINDS = {
     "anchor": ("anchor", ANCHOR_FEATURES, len(OF_NAME)),
     "line": ("line", LINE_FEATURES, len(OF_PIECE)),
-    "edit": ("line", LINE_FEATURES, len(OF_PIECE)),
 }
 
 
 # What is older, or spoken of longer ago, is not asked for more: it holds for every owner, whatever one of them seems to say.
-FALLING = dict.fromkeys(("age", "quiet", "turns", "stack", "newer", "used", "around", "near"), -1)
+FALLING: dict[str, int] = dict.fromkeys(("age", "quiet", "turns", "stack", "newer", "used", "around", "near"), -1)
 
 
 MODULE = '''"""What was learned from recorded sessions, as text; `python bench/learn.py FOLDER --module FILE` writes it."""
@@ -50,11 +50,7 @@ _ANCHOR: Final = """
 _LINE: Final = """
 {}
 """
-_EDIT: Final = """
-{}
-"""
-
-LEARNED: Final = ModelWeights(anchor=Forest(_ANCHOR), line=Forest(_LINE), edit=Forest(_EDIT))
+LEARNED: Final = ModelWeights(anchor=Forest(_ANCHOR), line=Forest(_LINE))
 '''
 
 
@@ -64,9 +60,6 @@ class Rows:
 
     features: list[tuple[int, ...]] = field(default_factory=list)
     asked: list[float] = field(default_factory=list)
-    edited: list[float] = field(
-        default_factory=list
-    )  # of lines: edits that have to find them, by their share of what is to be found
     owners: list[str] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
@@ -98,9 +91,9 @@ def main() -> None:
             given.rows.write_bytes(pickle.dumps(found))
     print(f"{len(found['line'].asked):,} lines and {len(found['anchor'].asked):,} names in {time.perf_counter() - started:.0f} s")
     owners = sorted(set(found["line"].owners))
-    learned: dict[str, dict[str, object]] = {owner: {} for owner in (["*"] if given.whole else ["*", *owners])}
+    learned: dict[str, dict[str, dict[str, str]]] = {owner: {} for owner in (["*"] if given.whole else ["*", *owners])}
     for kind, (rows, names, shared) in KINDS.items():
-        data = arrays(found[rows], edits=kind == "edit")
+        data = arrays(found[rows])
         for left_out, forests in learned.items():
             forests[kind] = msgspec.to_builtins(forest(kind, data, names, shared, left_out, given))
     given.out.write_text(json.dumps({owner: each for owner, each in learned.items() if owner != "*"}))
@@ -115,11 +108,16 @@ def gathered(given: argparse.Namespace) -> dict[str, Rows]:
     cut = 0
     rng = np.random.default_rng(0)
     counts: dict[str, int] = {}
+    edits: dict[tuple[object, ...], list[float]] = {}
     for whole in cut_set.sessions(given.folder, given.cache, most=given.most):
         for ground in cut_set.grounds(whole, given.points):
             cut += 1
             counts[whole.owner] = counts.get(whole.owner, 0) + 1
             gather(ground, found["anchor"], found["line"], cut, rng)
+            if ground.whole.uses.edits:
+                count_edits(ground, edits)
+    for key, (lines, sum_of_edits) in sorted(edits.items(), key=str):
+        print(f"{' '.join(map(str, key)):32} {lines:9,.0f} lines {sum_of_edits:5.0f} edits {sum_of_edits / max(1, lines):9.5f}")
     for rows in found.values():
         rows.weights = [weight / counts[owner] ** 0.5 for weight, owner in zip(rows.weights, rows.owners, strict=True)]
     return found
@@ -141,21 +139,13 @@ def gather(ground: cut_set.CutGround, anchors: Rows, lines: Rows, cut: int, rng:
                     of_piece[text] = of_piece.get(text, 0) + 1 / len(missing)
             else:
                 named |= {name for name in mentions if text in name}
-    edits: dict[int, list[tuple[list[str], float]]] = {}
-    length = ground.session.length
-    for edit in ground.whole.uses.edits:
-        holders = [held.at for held in edit.holders]
-        if edit.entry >= length and all(at[0] < length and at in places for at in holders):
-            for at in holders:
-                edits.setdefault(places[at], []).append((edit.text.split("\n"), 1 / len(holders)))
 
-    def add(rows: Rows, features: tuple[int, ...], asked: float, edited: float, size: int) -> None:
-        is_asked = asked > 0 or edited > 0
+    def add(rows: Rows, features: tuple[int, ...], asked: float, size: int) -> None:
+        is_asked = asked > 0
         if not is_asked and rng.random() > KEPT:
             return
         rows.features.append(features)
         rows.asked.append(min(1.0, asked))
-        rows.edited.append(min(1.0, edited))
         rows.owners.append(ground.whole.owner)
         rows.weights.append(1.0 if is_asked else 1 / KEPT)
         rows.sizes.append(size)
@@ -163,23 +153,34 @@ def gather(ground: cut_set.CutGround, anchors: Rows, lines: Rows, cut: int, rng:
 
     for head, names, columns in sight.names():
         for name, each in zip(names, zip(*columns, strict=True), strict=True):
-            add(anchors, (*head, *each), float(name in named), 0.0, len(name))
+            add(anchors, (*head, *each), float(name in named), len(name))
     for number, piece in enumerate(sight.pieces):
-        values, found = [0.0] * len(piece.lines), [0.0] * len(piece.lines)
+        values = [0.0] * len(piece.lines)
         for text, value in wanted.get(number, {}).items():
             for place, line in enumerate(piece.lines):
                 if text in line:
                     values[place] += value
-        spelt = [spelling(line) for line in piece.lines] if number in edits else []
-        for target, value in edits.get(number, ()):
-            for place in range(len(spelt) - len(target) + 1):
-                if target[0] in spelt[place] and all(a in b for a, b in zip(target, spelt[place:], strict=False)):
-                    for step in range(len(target)):
-                        found[place + step] += value / len(target)
-                    break
         head, columns = sight.lines(number)
-        for line, value, edited, each in zip(piece.lines, values, found, zip(*columns, strict=True), strict=True):
-            add(lines, (*head, *each), value, edited, len(line) + 1)
+        for line, value, each in zip(piece.lines, values, zip(*columns, strict=True), strict=True):
+            add(lines, (*head, *each), value, len(line) + 1)
+
+
+def count_edits(ground: cut_set.CutGround, counts: dict[tuple[object, ...], list[float]]) -> None:
+    """Of the texts of each kind the lines, and the later edits that look for something in one of them, the newest that holds it."""
+    sight = Sight(ground.session.situation())
+    places = {piece.at: number for number, piece in enumerate(sight.pieces)}
+    length = ground.session.length
+    edits = [0] * len(sight.pieces)
+    for edit in ground.whole.uses.edits:
+        holders = [held.at for held in edit.holders]
+        if edit.entry >= length and all(at in places for at in holders):
+            edits[places[max(holders)]] += 1
+    for number, piece in enumerate(sight.pieces):
+        kind, age, _, _, edited, newer, turns = sight.lines(number)[0][:7]
+        touched = "no" if edited == NEVER else "now" if edited == 0 else "before"
+        key = (PieceKind(kind).name, "superseded") if newer >= SUPERSEDED else (PieceKind(kind).name, touched, age, min(turns, 2))
+        lines, sum_of_edits = counts.setdefault(key, [0.0, 0.0])
+        counts[key] = [lines + len(piece.lines), sum_of_edits + edits[number]]
 
 
 def needs(ground: cut_set.CutGround) -> Iterator[tuple[str, list[tuple[str, tuple[At, ...]]]]]:
@@ -197,11 +198,11 @@ def needs(ground: cut_set.CutGround) -> Iterator[tuple[str, list[tuple[str, tupl
         yield str(use.form), strings
 
 
-def arrays(rows: Rows, *, edits: bool) -> dict[str, np.ndarray]:
+def arrays(rows: Rows) -> dict[str, np.ndarray]:
     """The rows as arrays."""
     return {
         "x": np.array(rows.features, dtype=np.int16),
-        "y": np.array(rows.edited if edits else rows.asked),
+        "y": np.array(rows.asked),
         "w": np.array(rows.weights),
         "owner": np.array(rows.owners),
         "size": np.array(rows.sizes),
@@ -239,7 +240,7 @@ def forest(
         print(kind, {names[n]: round(float(gains[n] / gains.sum()), 3) for n in np.argsort(-gains)})
     else:
         here = ~chosen
-        scores = booster.predict(data["x"][here], raw_score=True)
+        scores = np.asarray(booster.predict(data["x"][here], raw_score=True))
         print(f"{left_out:20} {kind:8} {ranked(data, here, scores):.2f} of what was asked for in the best fifth of each cut")
     return grown
 

@@ -47,7 +47,7 @@ def test_tables_give_what_a_walk_through_all_trees_gives(
 
 
 def test_what_was_learned_asks_for_features_that_there_are() -> None:
-    shares = {"anchor": (ANCHOR_FEATURES, OF_NAME), "line": (LINE_FEATURES, OF_PIECE), "edit": (LINE_FEATURES, OF_PIECE)}
+    shares = {"anchor": (ANCHOR_FEATURES, OF_NAME), "line": (LINE_FEATURES, OF_PIECE)}
     assert set(shares) == set(ModelWeights.__struct_fields__)
     for kind, (names, shared) in shares.items():
         forest: Forest = getattr(LEARNED, kind)

@@ -134,17 +134,29 @@ def test_old_reasoning_goes_before_any_result() -> None:
     assert shown == ""
 
 
-def test_what_the_agent_wrote_goes_after_what_it_read() -> None:
+def lines_shown(session: Session, entry: int, text: str) -> int:
+    texts = {row.entry: shown.text for row in session.view.rows() for _, shown in row.replaced}
+    return len(set(texts.get(entry, text).split("\n")) & set(text.split("\n")))
+
+
+def test_a_file_that_was_read_to_be_edited_stays_rather_than_one_that_was_edited_before() -> None:
+    edit = (reply(call("edit", "e", path="src/done.py", old_string="x", new_string="y")), result("ok", "e"))
     session, _ = worked(
-        human("Go."),
-        reply(call("write", "w", path="src/new.py", text=FILLER)),
-        result("written", "w"),
-        *read_of("big", FILLER),
-        *later(6),
-        ceiling=600,
+        human("Go."), *read_of("done", code("done")), *read_of("next", code("next")), *edit, *later(6), ceiling=1_000
     )
-    assert session.view.shows(1, 0)
-    assert session.view.instead(4, 0) is not None
+    assert lines_shown(session, 4, code("next")) > lines_shown(session, 2, code("done"))
+
+
+def test_of_a_file_that_was_read_twice_the_older_reading_goes_first() -> None:
+    again = (reply(call("read", "again", path="src/used.py")), result(code("used"), "again"))
+    session, _ = worked(human("Go."), *read_of("used", code("used")), *again, *later(6), ceiling=1_000)
+    assert lines_shown(session, 4, code("used")) > lines_shown(session, 2, code("used"))
+
+
+def test_a_long_text_that_goes_leaves_names_that_tell_what_it_held() -> None:
+    text = "\n".join(f"def parse_part_{n}(value): ..." for n in range(60))
+    _, shown = worked(human("Go."), *read_of("used", text), *later(6), ceiling=480)
+    assert re.search(r"^\[names in it: .*parse_part_\d+", shown, re.MULTILINE), shown
 
 
 def test_a_run_of_characters_without_end_is_read_in_linear_time() -> None:

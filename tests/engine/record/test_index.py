@@ -159,6 +159,8 @@ def test_a_tool_may_declare_its_kind_in_either_providers_shape() -> None:
         ("[1]", "[1]"),
         ("not json", "not json"),
         ('{"path":"' + "a" * 100 + '"}', "a" * 71 + "…"),
+        ('{"path":"/' + "a" * 100 + '/parser.go"}', "…" + "a" * 61 + "/parser.go"),
+        ('{"command":"cat /' + "a" * 100 + '"}', "cat /" + "a" * 66 + "…"),
         ("", ""),
     ],
 )

@@ -206,5 +206,9 @@ def cue_of(arguments: str) -> str:
 
 
 def _short(text: str) -> str:
+    """In one line of at most _CUE_CHARS characters; of a long path the end, where the name stands."""
     line = _SPACES.sub(" ", text[: _CUE_CHARS * 4]).strip()
-    return line if len(line) <= _CUE_CHARS else line[: _CUE_CHARS - 1] + "…"
+    if len(line) <= _CUE_CHARS:
+        return line
+    is_path = ("/" in line or "\\" in line) and " " not in line and len(text) < _CUE_CHARS * 4
+    return "…" + line[1 - _CUE_CHARS :] if is_path else line[: _CUE_CHARS - 1] + "…"

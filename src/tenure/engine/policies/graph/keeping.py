@@ -3,33 +3,52 @@
 A line is worth what it names that nothing kept names yet, and the chance that it is wanted to the letter; the best for each token is kept first.
 A name can also stay alone, in the list of names of its text. n log n in the lines.
 
-The chances are three forests, learned from recorded sessions: `python bench/learn.py FOLDER` learns them, writes them, and says how they do on sources
-that were left out.
+The chances are two forests, learned from recorded sessions: `python bench/learn.py FOLDER` learns them, writes them, and says how they do on sources
+that were left out. What edits will look for is a table: it counts there how often they did.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from heapq import heappop, heappush
+from heapq import heappop, heappush, nlargest
 from itertools import accumulate, chain
 from typing import Final
 
 from msgspec import Struct
 
 from tenure.engine.policies.graph.forest import Forest
-from tenure.engine.policies.graph.sight import LONGEST, NOTE, PieceKind, Sight, TextPiece
+from tenure.engine.policies.graph.sight import LONGEST, NEVER, NOTE, PieceKind, Sight, TextPiece
 
 
 class ModelWeights(Struct, frozen=True, kw_only=True):
-    """What was learned of names, of lines, and of lines that an edit has to find."""
+    """What was learned of names and of lines."""
 
     anchor: Forest
     line: Forest
-    edit: Forest
 
 
 WHOLE: Final = 0.85  # of a text's tokens: if so much of it is worth keeping, it stays as it is
 _SMOOTH: Final = 1  # lines on each side: what is wanted to the letter stands together
-_REACH: Final = 12  # lines: what an edit has to find is longer than one
-EDITS: Final = 1.0  # needs that an edit counts for that no longer finds its text
+EDIT_WORTH: Final = 10.0  # needs that an edit counts for that no longer finds its text
+# Edits to come that look for something in a text, for each of its lines, as counted by `bench/learn.py`.
+_READ: Final = (
+    2e-3,
+    2e-3,
+    2e-3,
+    2e-3,
+    14e-4,
+    12e-4,
+    5e-4,
+    1e-4,
+)  # of a file that was not edited, by the age of the read (OF_PIECE)
+_WRITTEN: Final = (1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 8e-4, 1e-4)  # by the agent, whole or in part
+_EDITED_NOW: Final = 14e-4  # a read of a file that the newest step edited
+_EDITED: Final = 2e-4  # of one that was edited before
+_NO_FILE: Final = 5e-5
+SUPERSEDED: Final = 3  # quarters of its lines that stand in a newer text: no edit looks there
+_CUE_EVERY: Final = (
+    80  # tokens of a text that is shortened: one name of it stays for each, so that its residue says what it leads to
+)
+_CUES_MOST: Final = 16
+_CUE_LONGEST: Final = 40  # characters
 _CHUNK: Final = 16  # lines
 _TOO_LARGE: Final = 64  # parts that do not fit, after which no other is tried
 _LOOSE: Final = frozenset({PieceKind.COMMAND, PieceKind.SEARCH, PieceKind.LISTING})
@@ -93,6 +112,16 @@ class Keeping:
         """What is expected to be asked of a name that stands only in what may go."""
         return self._worth[name]
 
+    def cues(self, piece: TextPiece, kept: KeptParts, said: Collection[str]) -> list[str]:
+        """The names that stay beside lines that say some: those chosen, and as many of the likeliest as tell whether a recall is worth it."""
+        chosen = [name for name in kept.names if name not in said]
+        wanted = min(_CUES_MOST, piece.weight // _CUE_EVERY) - len(chosen)
+        if wanted <= 0:
+            return chosen
+        shown = {*said, *chosen}
+        others = [name for name in piece.facts.counts if name in self._worth and name not in shown and len(name) <= _CUE_LONGEST]
+        return chosen + nlargest(wanted, others, key=self._worth.__getitem__)
+
     def choose(self, room: float, pieces: Sequence[int]) -> dict[int, KeptParts]:
         """What stays of the pieces of those numbers within `room` tokens, placeholders apart. Those of which nothing stays are in it too."""
         kept = {number: KeptParts(set(), []) for number in pieces}
@@ -154,11 +183,10 @@ class Keeping:
 
     def _lines(self, number: int, piece: TextPiece) -> list[_Item]:
         near = self._nearness[number]
-        needs, edits = (list(accumulate(each, initial=0.0)) for each in expected(self._weights, *self.sight.lines(number)))
+        needs = list(accumulate(expected(self._weights, *self.sight.lines(number)), initial=0.0))
         of_names = sum(len(name) for name in piece.names) * _NAME_TOKENS + (NOTE if piece.note else 0)
         sizes = list(accumulate([len(line) + 1 for line in piece.lines], initial=0))
         scale = max(0.05, (piece.weight - of_names) / max(1, sizes[-1]))  # tokens of a character here
-        reach = 0 if piece.kind in _LOOSE else _REACH
         said, worth = piece.facts.said, self._worth
         return [
             _Item(
@@ -166,23 +194,36 @@ class Keeping:
                 start=start,
                 stop=stop,
                 names=tuple({name: None for names in said[start:stop] for name in names if name in worth}),
-                verbatim=near * (_level(needs, start, stop, _SMOOTH) + _level(edits, start, stop, reach)),
+                verbatim=near * _level(needs, start, stop),
                 tokens=max(1.0, (sizes[stop] - sizes[start]) * scale),
             )
             for start, stop in _chunks(piece)
         ]
 
 
-def expected(weights: ModelWeights, head: tuple[int, ...], columns: Sequence[Sequence[int]]) -> tuple[list[float], list[float]]:
-    """Of each line the needs that are expected of it, and those for an edit that has to find it."""
-    others = len(columns)
-    edits = weights.edit.tables(head, others).chances(columns)
-    return weights.line.tables(head, others).chances(columns), [EDITS * chance for chance in edits]
+def expected(weights: ModelWeights, head: tuple[int, ...], columns: Sequence[Sequence[int]]) -> list[float]:
+    """Of each line of a text the needs that are expected of it, those for an edit that has to find it among them."""
+    edits = EDIT_WORTH * edits_expected(head)
+    return [chance + edits for chance in weights.line.tables(head, len(columns)).chances(columns)]
 
 
-def _level(sums: Sequence[float], start: int, stop: int, reach: int) -> float:
+def edits_expected(head: tuple[int, ...]) -> float:
+    """Edits to come that look for something in a text of these features (OF_PIECE), for each of its lines."""
+    kind, age, _, _, edited, newer, turns = head[:7]
+    if newer >= SUPERSEDED:
+        return 0.0
+    if kind in (PieceKind.WRITTEN, PieceKind.CHANGED):
+        return _WRITTEN[min(age, len(_WRITTEN) - 1)]
+    if kind != PieceKind.READ:
+        return _NO_FILE
+    if edited < NEVER:
+        return _EDITED if edited else _EDITED_NOW
+    return max(_READ[-1], _READ[min(age, len(_READ) - 1)] / 2**turns)
+
+
+def _level(sums: Sequence[float], start: int, stop: int) -> float:
     """What lines are expected to be asked for, half of it by what those around are. `sums` are of all lines before each."""
-    first, last = max(0, start - reach), min(len(sums) - 1, stop + reach)
+    first, last = max(0, start - _SMOOTH), min(len(sums) - 1, stop + _SMOOTH)
     around = (sums[last] - sums[first]) / (last - first)
     return (sums[stop] - sums[start] + around * (stop - start)) / 2
 

@@ -199,7 +199,7 @@ class _GraphPass:
         if piece.is_call:
             return self._arguments(piece, stays)
         said = set(chain.from_iterable(piece.facts.said[number] for number in stays))
-        names = listed(name for name in kept.names if name not in said)
+        names = listed(self._keeping.cues(piece, kept, said))
         return "\n".join([piece.note or self._note(piece), *([f"{NAMES}{names}]"] if names else []), *with_gaps(piece, stays)])
 
     def _arguments(self, piece: TextPiece, stays: list[int]) -> str:

@@ -121,7 +121,7 @@ class _Middle:
         return _log(sum(map(self._need, rows))) - _log(sum(self._need(self._alike(row, places)) for row in rows))
 
     def _need(self, row: LineRows) -> float:
-        return sum(map(sum, expected(self._weights, *row)))
+        return sum(expected(self._weights, *row))
 
     def _alike(self, row: LineRows, places: Sequence[int]) -> LineRows:
         """Lines with the middle line's features at some places."""
