@@ -86,7 +86,7 @@ def test_braces_in_a_name_are_a_name() -> None:
 
 def test_the_most_serious_comes_first_and_the_note_of_git_before_all() -> None:
     said = reminders(Gauge(tokens=75, limit=100), episode(95))
-    assert [(each.about, each.severity) for each in said] == [("episode", "critical"), ("gauge", "warn")]
+    assert [(each.text.split()[0], each.severity) for each in said] == [("[episode", "critical"), ("[context:", "warn")]
     note = tail_note("[git status now: branch main, clean]", [each.text for each in said])
     assert note.splitlines() == ["[git status now: branch main, clean]", said[0].text, said[1].text]
 

@@ -6,7 +6,7 @@ Git's status is asked at the start of a turn, and again once a call may have cha
 import asyncio
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from typing import Final, Literal
+from typing import Final
 
 from msgspec import Struct
 
@@ -71,8 +71,6 @@ class TailNotes:
 
 OPEN_CALLS: Final = 40  # replies that one episode may take before that is critical by itself
 
-About = Literal["gauge", "episode"]
-
 
 class OpenEpisode(Struct, frozen=True, kw_only=True):
     """How far the open episode has grown."""
@@ -91,7 +89,6 @@ class OpenEpisode(Struct, frozen=True, kw_only=True):
 class Reminder(Struct, frozen=True, kw_only=True):
     """Something that the agent should act on."""
 
-    about: About
     severity: Severity
     text: str
 
@@ -130,11 +127,11 @@ def reminders(
     """
     found: list[Reminder] = []
     if unmet or not (evicts or gauge.of_window.severity != "critical"):
-        found.append(Reminder(about="gauge", severity="critical", text=full(marks=marks, alone=alone)))
+        found.append(Reminder(severity="critical", text=full(marks=marks, alone=alone)))
     elif marks and evicts and (text := GAUGE.get(gauge.severity)):
-        found.append(Reminder(about="gauge", severity=gauge.severity, text=text))
+        found.append(Reminder(severity=gauge.severity, text=text))
     if marks and episode is not None and (text := EPISODE.get((episode.type, episode.severity))):
-        found.append(Reminder(about="episode", severity=episode.severity, text=text.format(name=episode.name)))
+        found.append(Reminder(severity=episode.severity, text=text.format(name=episode.name)))
     return tuple(sorted(found, key=lambda reminder: _ORDER[reminder.severity]))  # stable: the gauge before the episode
 
 
