@@ -5,12 +5,13 @@ the gateway in each mode. Prints the time to the first byte, and what the gatewa
 """
 
 import argparse
+import asyncio
 import json
 import multiprocessing
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from statistics import quantiles
 from typing import Any
@@ -40,8 +41,8 @@ def text(source: random.Random, words: int) -> str:
     return "\n".join(" ".join(source.choice(WORDS) for _ in range(10)) for _ in range(words // 10))
 
 
-def provider() -> Starlette:
-    """Answers at once with the next call; a fixed share of the prompt is taken as cached."""
+def provider(pause_s: float = 0.0) -> Starlette:
+    """Answers at once with the next call, with a pause before each further event; a fixed share of the prompt is taken as cached."""
 
     async def answer(request: Request) -> StreamingResponse:
         raw = await request.body()
@@ -62,9 +63,16 @@ def provider() -> Starlette:
             "usage": usage,
             **said,
         }
-        return StreamingResponse(API.server().events(reply, include_usage=True), media_type="text/event-stream")
+        return StreamingResponse(paced(API.server().events(reply, include_usage=True), pause_s), media_type="text/event-stream")
 
     return Starlette(routes=[Route("/v1/messages", answer, methods=["POST"])])
+
+
+async def paced(events: Iterable[bytes], pause_s: float) -> AsyncIterator[bytes]:
+    """Events with a pause after each."""
+    for event in events:
+        yield event
+        await asyncio.sleep(pause_s)
 
 
 def call_of(n: int) -> dict[str, Any]:
@@ -73,9 +81,9 @@ def call_of(n: int) -> dict[str, Any]:
     return {"role": "assistant", "content": [{"type": "text", "text": "I read on."}, made]}
 
 
-def run_provider(port: Any) -> None:
+def run_provider(port: Any, pause_s: float = 0.0) -> None:
     """Serve the provider, and say where."""
-    with serve(provider()) as url:
+    with serve(provider(pause_s)) as url:
         port.put(url)
         time.sleep(10**6)
 
@@ -94,8 +102,8 @@ def run_gateway(port: Any, upstream: str, mode: GatewayMode, target: int, where:
 
 
 @contextmanager
-def process(target: Any, *arguments: Any) -> Iterator[str]:
-    """A server in a process of its own; its URL."""
+def process(target: Any, *arguments: Any) -> Iterator[Any]:
+    """A server in a process of its own; what it says once it is there, such as its URL."""
     port: Any = multiprocessing.Queue()
     child = multiprocessing.Process(target=target, args=(port, *arguments), daemon=True)
     child.start()

@@ -128,7 +128,7 @@ async def run(
     """Serve until the process is told to stop, and let running replies end then."""
     import uvicorn
 
-    from tenure.gateway.service import DrainingServer, listening_options
+    from tenure.gateway.service import DrainingServer, listening_options, prepare
 
     config = uvicorn.Config(
         gateway.app,
@@ -146,6 +146,7 @@ async def run(
     )
     gc.freeze()
     gc.set_threshold(_THRESHOLD, 20, 20)
+    prepare(gateway)
     try:
         await DrainingServer(config, gateway, settle_s=settle_s).serve()
     finally:

@@ -126,7 +126,7 @@ class ClientContext(Context):
 
     def _ours(self, fields: Mapping[str, Any], *, offer: bool) -> list[dict[str, Any]]:
         """Our tools as they can be offered beside the client's."""
-        _, ours = self._requests.tools.of(fields.get("tools") or ())
+        ours = self._requests.tools.beside(fields.get("tools") or ())
         return ours if offer else []
 
     def _offers(self, ours: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -56,6 +56,7 @@ from tenure.store.soundness import encoded
 SUMMARY_CHARS: Final = 400  # of a reply that may be a summary of what came before
 _QUOTED: Final = 3  # lines of a summary that are looked for,
 _LINE_CHARS: Final = 40  # each of at least so many characters
+_TAKEN_IN: Final = "it is being taken in"
 
 
 class Histories:
@@ -186,6 +187,8 @@ class Histories:
     # --- Which conversation
 
     def _exchange(self, request: ClientRequest, *, aside: bool) -> "Exchange":
+        if request.links and request.links[0].id in self._adopting and not request.records:  # its first commit may take long
+            return Exchange(self, request.body.raw, reason=_TAKEN_IN)
         n, name, drafts = self._found(request)
         replies = any(draft.role is Role.ASSISTANT for draft in drafts)
         if not name:
@@ -217,7 +220,7 @@ class Histories:
             and sum(map(len, request.body.messages)) > self.management.inline_bytes
         ):
             self._adopt_later(request, drafts)
-            return Exchange(self, request.body.raw, reason="it is being taken in")
+            return Exchange(self, request.body.raw, reason=_TAKEN_IN)
         return self._lead(request, self._new(request, self._summarised(request, drafts)), drafts)
 
     def _adopt_later(self, request: ClientRequest, drafts: Sequence[Draft]) -> None:

@@ -45,6 +45,7 @@ class Requests:
         self._durable, self._api, self._helpers = durable, api, helpers
         self._model, self._on_decision, self._clock = model, on_decision, clock
         self._newest: Request | None = None
+        self._counted = b""  # values of the head that was weighed last
         self._stem = (0, 0), 0  # number of commits and the entry of the stem, and the messages in front of it
         self._messages = Messages(durable.session.index, durable.entry, partial(light, api=api))
         self._builder = Builder(api, ttl="1h" if durable.terms.cache_life == "1h" else "", markers=durable.terms.markers)
@@ -111,7 +112,14 @@ class Requests:
         return head
 
     def count_head(self, head: Mapping[str, Any]) -> None:
-        """Weigh the head of the next request."""
+        """Weigh the head of the next request; one of the same values as before is not looked at again."""
+        try:
+            values = msgspec.json.encode([(key in head, head.get(key)) for key in self._api.head_fields])
+        except (TypeError, ValueError, OverflowError):  # an SDK's objects, a lone surrogate
+            values = b""
+        if values and values == self._counted:
+            return
+        self._counted = values
         counted = {key: head[key] for key in self._api.head_fields if is_json(head.get(key, self))}
         text = msgspec.json.encode(counted, enc_hook=plain).decode() if counted else ""
         if text != self._durable.head[0]:

@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from itertools import count
-from time import monotonic
 from typing import Final, TypeVar
 
 import httpx
@@ -33,6 +32,7 @@ from tenure.gateway.door import Door
 from tenure.gateway.headers import TOKEN, forwarded, is_aside, returned, session_named, unpacked
 from tenure.gateway.settings import OPERATOR, GatewaySettings, Upstream, with_mode
 from tenure.gateway.trace import RequestTrace
+from tenure.gateway.warming import warm
 from tenure.store.records import Records
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ class Gateway:
         self._ids = count(1)
         self._active = 0
         self._idle = asyncio.Event()
-        self._tidied = monotonic()
+        self._timer: asyncio.TimerHandle | None = None  # until which conversations may stay in memory unused
         site = Starlette(routes=[*routes, Route("/{path:path}", self._serve, methods=list(_METHODS))])
         self.app: ASGIApp = Door(Bridge(site, self.settings.body_bytes) if self.settings.bridge else site, self.settings.names)
 
@@ -90,9 +90,16 @@ class Gateway:
                 while self._active:
                     self._idle.clear()
                     await self._idle.wait()
+        if self._timer is not None:
+            self._timer.cancel()
         await self._client.aclose()
         self._workers.shutdown(wait=True)
         self._adopters.shutdown(wait=True, cancel_futures=True)
+
+    def warm(self) -> None:
+        """Load in the background what the first conversation would wait for. A failure shows where a conversation meets it."""
+        if self.settings.mode != "pass":
+            self._adopters.submit(warm, self.settings.management)
 
     @property
     def active(self) -> int:
@@ -165,7 +172,6 @@ class Gateway:
 
         def find() -> Exchange:
             plain = unpacked(body, headers.get("content-encoding", ""), self.settings.body_bytes)
-            self._tidy()
             return self.histories.exchange(
                 api,
                 plain,
@@ -308,16 +314,21 @@ class Gateway:
         LOG.warning("request %d %s%s", number, what, f": {error}" if error is not None else "", exc_info=error if trace else None)
 
     def _tidy(self) -> None:
-        """Drop conversations that were not used for long."""
-        if monotonic() - self._tidied > _TIDY_S:
-            self._tidied = monotonic()
-            self.histories.tidy_idle(self.settings.idle_s)
+        """Let go of conversations that were not used for long, again and again as long as there are any, requests or not."""
+        self._timer = None
+        self._adopters.submit(self.histories.tidy_idle, self.settings.idle_s)
+        self._tidy_later()
+
+    def _tidy_later(self) -> None:
+        if self._timer is None and self.histories.live:
+            self._timer = asyncio.get_running_loop().call_later(min(self.settings.idle_s / 2, _TIDY_S), self._tidy)
 
     def _done(self, trace: RequestTrace) -> None:
         self._active -= 1
         self._idle.set()
         if trace.exchange is not None:
             trace.exchange.close()
+            self._tidy_later()
         trace.end()
 
     def _ended(self, trace: RequestTrace) -> None:

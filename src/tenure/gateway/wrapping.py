@@ -21,7 +21,7 @@ from tenure.engine.meter.ledger import Account, Savings
 from tenure.errors import InputError
 from tenure.gateway.home import STORE
 from tenure.gateway.programs import program_named, start, upstreams
-from tenure.gateway.service import GatewayService, listening_options
+from tenure.gateway.service import GatewayService, listening_options, prepare
 from tenure.gateway.settings import GatewaySettings, names_of
 from tenure.gateway.sheets import Sheets
 from tenure.gateway.spans import tracing
@@ -87,6 +87,7 @@ def run_wrapped(
                 untraced = ""
             except InputError as error:
                 untraced = str(error)
+            prepare(service)
             with listening(service) as url, tempfile.TemporaryDirectory(dir=folder, prefix="wrap-") as private:
                 launch = start(
                     [path, *command[1:]], url, Path(private), environment, is_subscribed=is_subscribed(command[0], environment)
