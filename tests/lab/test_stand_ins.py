@@ -95,7 +95,7 @@ texts = st.text(max_size=200) | st.sampled_from(
 
 
 @given(st.lists(texts, min_size=4, max_size=12), st.sampled_from(["bash", "task", "goal", "state", "next steps", "§§", "`x`"]))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_the_brief_of_any_transcript_is_a_brief(said: list[str], tool: str) -> None:
     drafts: list[Draft] = []
     for n, text in enumerate(said):

@@ -19,7 +19,7 @@ from tenure.testing.builders import by_words
 from tenure.testing.transcripts import transcripts
 
 POLICIES = ("cwl", "tiered", "oldest-turn")
-few = settings(max_examples=30)  # each is several replays
+few = settings(max_examples=12)  # each is several replays
 
 
 @st.composite

@@ -97,7 +97,7 @@ def plain_tags(one: int, other: int | None = None, *, same: bool = False) -> lis
 
 @given(TEXTS)
 @example(HOSTILE[0])
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_no_text_leaves_its_place_or_acts_on_a_screen(text: str) -> None:
     shown = page([audit(text)])
     assert Read(shown).tags == plain_tags(len(text))
@@ -106,7 +106,7 @@ def test_no_text_leaves_its_place_or_acts_on_a_screen(text: str) -> None:
 
 
 @given(TEXTS, TEXTS)
-@settings(max_examples=15)
+@settings(max_examples=6)
 def test_no_text_leaves_its_place_among_several_sessions(one: str, other: str) -> None:
     shown = page([audit(one), audit(other)], [UnreadSession(path=one, why=other)])
     assert Read(shown).tags == plain_tags(len(one), len(other), same=one == other)

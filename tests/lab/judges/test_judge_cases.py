@@ -113,7 +113,7 @@ def test_there_are_no_more_pairs_than_asked_for(tmp_path: Path) -> None:
 
 
 @given(transcripts(), st.sampled_from([*POLICIES.values(), *PEERS.values()]), st.integers(1, 9))
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_every_block_is_kept_or_removed_and_nothing_else_is_there(drafts: tuple[Draft, ...], policy: object, tenths: int) -> None:
     kept: dict[int, Entry] = {}
     rules = Rules(provider="t", dialect="openai-chat")

@@ -211,7 +211,7 @@ def many(draw: st.DrawFn) -> Case:
 
 
 @given(many(), st.integers(LEAST_ROOM, 9_000))
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_any_case_fits_any_room_and_is_asked_alike_twice(drawn: Case, room: int) -> None:
     found = asked(drawn, room)
     assert found.tokens <= room
