@@ -4,8 +4,9 @@ The calls are billed in the replay's own lines; nothing is simulated twice. A re
 billed here as if it had: an extra call each, and what it brings back, carried until it leaves again. docs/bill.md has every assumption.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Final, Literal
+from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -34,27 +35,18 @@ from tenure.lab.events import (
 )
 from tenure.lab.harm.watch import Watch
 
-Kind = Literal["uncached", "write", "read", "output"]  # the four prices of a token
 Watched = Line | HarmLine | EditTarget | RecallLine
 
 _NO_PRICES: Final = PricesLine(uncached=0.0, write=0.0, read=0.0, output=0.0, ttl_s=0, min_cache=0)
 
 
-class _Tokens(Struct):
-    """Provider tokens by what is paid for them. Whole numbers, so that the order of adding does not matter."""
+# The parts of a bill that a call has, each with its price. Provider tokens are counted by them: whole numbers, so that the order of adding does not matter.
+_PRICES: Final = {"uncached": "uncached", "cache_write": "write", "cache_read": "read", "output": "output"}
 
-    uncached: int = 0
-    write: int = 0
-    read: int = 0
-    output: int = 0
 
-    def add(self, kind: Kind, tokens: int) -> None:
-        setattr(self, kind, getattr(self, kind) + tokens)
-
-    def part(self, prices: PricesLine) -> Part:
-        """All of them."""
-        usd = self.uncached * prices.uncached + self.write * prices.write + self.read * prices.read + self.output * prices.output
-        return Part(tokens=self.uncached + self.write + self.read + self.output, usd=usd)
+def _part(tokens: Counter[str], prices: PricesLine) -> Part:
+    """Tokens by what is paid for them, together."""
+    return Part(tokens=tokens.total(), usd=sum(tokens[kind] * getattr(prices, price) for kind, price in _PRICES.items()))
 
 
 class _Brought(Struct):
@@ -71,7 +63,7 @@ class _Fetches:
 
     def __init__(self) -> None:
         self.count = 0
-        self.tokens = _Tokens()
+        self.tokens: Counter[str] = Counter()
         self._here: dict[str, _Brought] = {}  # by object, oldest first
         self._weight = 0  # of these together, in o200k tokens
 
@@ -86,10 +78,10 @@ class _Fetches:
         self.count += 1
         held = self._sent(call)
         cached = held >= prices.min_cache
-        self.tokens.add("read" if cached else "uncached", held)
-        self.tokens.add("output", RECALL_OUTPUT)
+        self.tokens["cache_read" if cached else "uncached"] += held
+        self.tokens["output"] += RECALL_OUTPUT
         brought = _Brought(tokens=tokens + RECALL_OUTPUT, call=call.call, entries=call.entries, before=call.view_tokens)
-        self.tokens.add("write" if cached else "uncached", round(brought.tokens * call.ratio))
+        self.tokens["cache_write" if cached else "uncached"] += round(brought.tokens * call.ratio)
         self._here[object_] = brought
         self._weight += brought.tokens
         return True
@@ -98,10 +90,10 @@ class _Fetches:
         """A call that carries what was brought back before it: read where the call reads that far, else sent anew."""
         if not self._here:
             return
-        anew: Kind = "write" if self._sent(call) >= prices.min_cache else "uncached"
+        anew = "cache_write" if self._sent(call) >= prices.min_cache else "uncached"
         for brought in self._here.values():
             stands = call.cache_read > 0 and call.shared_prefix_tokens >= brought.before
-            self.tokens.add("read" if stands else anew, round(brought.tokens * call.ratio))
+            self.tokens["cache_read" if stands else anew] += round(brought.tokens * call.ratio)
             brought.before = brought.before if stands else call.view_tokens
 
     def committed(self, commit: CommitLine, limit: int) -> None:
@@ -166,7 +158,7 @@ class Billing:
         self._limit = 0  # of the budget, in provider tokens
         self._ratio = 1.0
         self._calls = 0
-        self._tokens = _Tokens()
+        self._tokens: Counter[str] = Counter()
         self._helpers_usd = 0.0
         self._weights = _Weights()
         self._call: CallLine | None = None
@@ -194,30 +186,20 @@ class Billing:
     @property
     def bill(self) -> Bill:
         """What was billed so far."""
-        used, prices = self._tokens, self._prices
+        prices = self._prices
         return Bill(
             calls=self._calls,
-            uncached=Part(tokens=used.uncached, usd=used.uncached * prices.uncached),
-            cache_write=Part(tokens=used.write, usd=used.write * prices.write),
-            cache_read=Part(tokens=used.read, usd=used.read * prices.read),
-            output=Part(tokens=used.output, usd=used.output * prices.output),
+            **{kind: _part(Counter({kind: self._tokens[kind]}), prices) for kind in _PRICES},
             recalls=self._recalls.count,
-            recall=self._recalls.tokens.part(prices),
-            fetched_again=self._again.tokens.part(prices),
+            recall=_part(self._recalls.tokens, prices),
+            fetched_again=_part(self._again.tokens, prices),
             helpers_usd=self._helpers_usd,
         )
 
     def _called(self, call: CallLine) -> None:
         self._call, self._ratio = call, call.ratio
         self._calls += 1
-        kinds: tuple[tuple[Kind, int], ...] = (
-            ("uncached", call.uncached),
-            ("write", call.cache_write),
-            ("read", call.cache_read),
-            ("output", call.output),
-        )
-        for kind, tokens in kinds:
-            self._tokens.add(kind, tokens)
+        self._tokens.update({kind: getattr(call, kind) for kind in _PRICES})
         for fetches in (self._recalls, self._again):
             fetches.called(call, self._prices)
 

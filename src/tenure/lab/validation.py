@@ -5,7 +5,7 @@ is sized once from the reports (`tenure.lab.recorded`). Each call's tokens by wh
 beside those that the same rules give for the prompts as they were reported, so that errors of size and of the cache are told apart.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct, convert
 from msgspec.structs import replace
@@ -77,12 +77,13 @@ def _compared(source: SessionSource, tokenizer: Tokenizer) -> tuple[Compared, tu
     caching = Caching.WRITES if writes else Caching.READS if reads else Caching.NONE
     walk = _CallWalk(convert(header.prices, Prices, from_attributes=True), writes=writes)
     found = tuple(place for call in calls if (place := walk.place(call)) is not None)
-    reported = sum((place.reported for place in found), Amounts())
     causes: dict[Cause, float] = {"sizes": sum(place.simulated.usd - place.by_cache.usd for place in found)}
     times: dict[Cause, int] = {}
     for place in found:
         causes[place.cause] = causes.get(place.cause, 0.0) + place.by_cache.usd - place.reported.usd
         times[place.cause] = times.get(place.cause, 0) + 1
+    amounts = ("reported", "simulated", "by_cache")
+    sums: dict[str, Any] = {name: sum((getattr(each, name) for each in found), Amounts()) for name in amounts}
     compared = Compared(
         name=source.path,
         model=header.model,
@@ -92,9 +93,7 @@ def _compared(source: SessionSource, tokenizer: Tokenizer) -> tuple[Compared, tu
         caching=caching,
         ratio=ratio,
         head=head,
-        reported=reported,
-        simulated=sum((place.simulated for place in found), Amounts()),
-        by_cache=sum((place.by_cache for place in found), Amounts()),
+        **sums,
         plain=sum((walk.amounts(call) for call in told), Amounts()),
         off=sum((_off(place) for place in found), Off()),
         causes=causes,
@@ -104,15 +103,10 @@ def _compared(source: SessionSource, tokenizer: Tokenizer) -> tuple[Compared, tu
 
 
 def _played(source: SessionSource, tokenizer: Tokenizer, options: Options) -> tuple[ReplayLine, list[CallLine]]:
-    header: ReplayLine | None = None
-    calls: list[CallLine] = []
-    for line in replay([source], options, tokenizer):
-        if isinstance(line, ReplayLine):
-            header = line
-        elif isinstance(line, CallLine):
-            calls.append(line)
-    assert header is not None
-    return header, calls
+    lines = replay([source], options, tokenizer)
+    header = next(lines)
+    assert isinstance(header, ReplayLine)
+    return header, [line for line in lines if isinstance(line, CallLine)]
 
 
 def _prompt_of(call: CallLine) -> int:
@@ -193,10 +187,4 @@ def _is_other(before: _Before | None, call: CallLine) -> bool:
 
 
 def _off(place: ComparedCall) -> Off:
-    simulated, reported = place.simulated, place.reported
-    return Off(
-        prompt=abs(simulated.prompt - reported.prompt),
-        new=abs(simulated.new - reported.new),
-        cache_read=abs(simulated.cache_read - reported.cache_read),
-        usd=abs(simulated.usd - reported.usd),
-    )
+    return Off(**{name: abs(getattr(place.simulated, name) - getattr(place.reported, name)) for name in Off.__struct_fields__})

@@ -239,19 +239,13 @@ def run_of(
         budget=budget,
         head_tokens=conditions.head_tokens,
         measured=parting.measuring.measured,
-        own=sum((task.own for task in every), Misses()),
-        across=sum((task.across for task in every), Misses()),
-        dependent=sum((task.dependent for task in every), Misses()),
+        **{name: sum((getattr(task, name) for task in every), Misses()) for name in _PARTS},
         tasks=every,
     )
 
 
-class _OfTask:
-    """The needs of one task. Mutable."""
-
-    def __init__(self) -> None:
-        self.usd = 0.0
-        self.own, self.across, self.dependent = Tally(), Tally(), Tally()
+# What a task missed: of its own entries, of entries of earlier tasks alone, and of those what it depends on.
+_PARTS: Final = ("own", "across", "dependent")
 
 
 class _Parting:
@@ -260,7 +254,8 @@ class _Parting:
     def __init__(self, tasks: Sequence[ConversationTask]) -> None:
         self.measuring = Measuring()
         self._tasks = tasks
-        self._found = [_OfTask() for _ in tasks]
+        self._tallies = [{name: Tally() for name in _PARTS} for _ in tasks]
+        self._paid = [0.0] * len(tasks)  # USD of their calls
         self._sources: list[int] = []  # by entry
         self._usd = 0.0  # of the call whose answer comes next
 
@@ -271,7 +266,7 @@ class _Parting:
                 self._usd = line.usd
             case EntryLine():
                 self._sources.append(line.source)
-                self._found[line.source].usd += self._usd
+                self._paid[line.source] += self._usd
                 self._usd = 0.0
             case _:
                 pass
@@ -285,21 +280,19 @@ class _Parting:
                 conversation=task.conversation,
                 task=task.number,
                 source=task.source,
-                usd=found.usd,
-                own=found.own.misses,
-                across=found.across.misses,
-                dependent=found.dependent.misses,
+                usd=usd,
+                **{name: tally.misses for name, tally in tallies.items()},
             )
-            for task, found in zip(self._tasks, self._found, strict=True)
+            for task, usd, tallies in zip(self._tasks, self._paid, self._tallies, strict=True)
         )
 
     def _missed(self, harm: HarmLine | EditTarget) -> None:
         needing = self._sources[harm.entry]
         holding = {self._sources[entry] for entry, _ in harm.held}
-        found = self._found[needing]
+        tallies = self._tallies[needing]
         if needing in holding:
-            found.own.take(harm)
+            tallies["own"].take(harm)
             return
-        found.across.take(harm)
+        tallies["across"].take(harm)
         if holding & set(self._tasks[needing].depends_on):
-            found.dependent.take(harm)
+            tallies["dependent"].take(harm)
