@@ -143,3 +143,13 @@ def test_a_plan_is_told_from_a_key(held: str, is_so: bool, tmp_path: Path) -> No
     assert is_subscribed("/usr/bin/codex", {"CODEX_HOME": str(tmp_path)}) is is_so
     assert not is_subscribed("codex", {"CODEX_HOME": str(tmp_path), "CODEX_API_KEY": "sk"})
     assert not is_subscribed("claude", {"CODEX_HOME": str(tmp_path)})
+
+
+def test_a_ceiling_that_the_agents_own_head_nearly_fills_is_said_to_be_one(tmp_path: Path) -> None:
+    with serve(FakeProvider(Script(replies=(Reply(text="hello"),) * 2)).app) as url:
+        low, high = (
+            wrap(tmp_path, "--on", "--ceiling", ceiling, "--upstream", f"anthropic={url}", sys.executable, "-c", ASK)
+            for ceiling in ("40", "4k")
+        )
+    assert "leaves so little room" in low.stderr
+    assert "leaves so little room" not in high.stderr

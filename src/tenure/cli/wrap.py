@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 from rich.console import Console
@@ -14,8 +14,11 @@ from tenure.engine.policies import DEFAULT, PolicyName, policy_named
 from tenure.errors import InputError
 
 if TYPE_CHECKING:
+    from tenure.engine.lifecycle.budget import Budget
     from tenure.gateway.settings import GatewayMode
     from tenure.gateway.wrapping import Outcome, Wrapped
+
+CLOSE: Final = 0.5  # of a ceiling: an agent whose first request takes more has too little room left
 
 
 def wrap(
@@ -87,16 +90,25 @@ def _tell(done: "Wrapped", mode: "GatewayMode", folder: Path, limits: LimitOptio
     bill = f"{words.several(found.account.calls, 'call')}, {words.short(used.prompt)} tokens in{cached}, {words.short(used.output)} out, {words.spent(found.account.usd, found.account.unpriced)}"
     if mode == "shadow":
         console.print(f"tenure: {bill}; in shadow, nothing was changed{failed}", soft_wrap=True, highlight=False)
+        _warn(found.begun, limits.budget(usual="target"), console)
         _shadow(path, done.conversations, limits, policy, console)
         return
     console.print(f"tenure: {bill}; {_effect(found)}{failed}", soft_wrap=True, highlight=False)
+    _warn(found.begun, limits.budget(usual="target"), console)
     console.print(f"tenure show {path}#{done.conversations[0][:8]} has more", style="dim", soft_wrap=True)
+
+
+def _warn(begun: int, budget: "Budget", console: Console) -> None:
+    """Say of a ceiling that the agent's own instructions and tools nearly fill that nothing is to be won under it."""
+    if budget.ceiling is not None and begun > budget.ceiling * CLOSE:
+        text = f"the agent's first request has {words.short(begun)} tokens, its own instructions and tools mostly: a ceiling of {words.short(budget.ceiling)} leaves so little room that it is passed again and again, at a cost each time"
+        console.print(f"{text}; --ceiling {words.short(3 * begun)}, or --target, does better", style="yellow", soft_wrap=True)
 
 
 def _effect(found: "Outcome") -> str:
     """What eviction did: the bill as it was reported, beside a simulation in which nothing left."""
     if not found.savings:
-        return "nothing left: the window never passed its limit"
+        return "nothing left: no prompt passed the limit, or what could leave would not have paid"
     assumed = any(not each.is_priced for each in found.savings)
     without = words.money(found.without_usd, assumed=assumed)
     forced = f", {found.forced:,} of them forced by a ceiling or the window whatever the price" if found.forced else ""

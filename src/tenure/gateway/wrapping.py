@@ -51,6 +51,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     missed: int  # needs of what had left, and was no longer in view
     routed: int  # of them: a pointer in view led there
     savings: tuple[Savings, ...]  # of those where something left
+    begun: int  # prompt tokens of the longest one's first call: the program's own instructions and tools, mostly
 
     @property
     def without_usd(self) -> float:
@@ -131,6 +132,7 @@ def outcome_of(store: Records, conversations: Sequence[str]) -> Outcome:
         missed=sum(len(sheet.missed) for sheet in sheets),
         routed=sum(need.verdict == "routed" for sheet in sheets for need in sheet.missed),
         savings=tuple(sheet.row.saved for sheet in sheets if sheet.row.is_compared),
+        begun=next((each.spent.usage.prompt for name in conversations[:1] for each in store.usages(name)), 0),
     )
 
 
