@@ -56,7 +56,7 @@ AGENTS: Final = {
     "inspect_ai_agent": LongAgent("inspect_ai", resumes=False),
     "langchain_agent": LongAgent("langchain_anthropic"),
     "litellm_agent": LongAgent("litellm"),
-    "openai_agents_agent": LongAgent("agents"),
+    "openai_agents_agent": LongAgent("agents", ("awaited", "awaited", "streamed")),
     "openhands_agent": LongAgent("openhands.sdk"),
     "pydantic_ai_agent": LongAgent("pydantic_ai", ("streamed", "awaited", "streamed")),
     "strands_agent": LongAgent("strands"),

@@ -1,6 +1,5 @@
 """An agent of the OpenAI Agents SDK that goes on by a session whose items are the record's."""
 
-import asyncio
 from typing import Any
 
 from agents import Agent, RunConfig, Runner, function_tool
@@ -35,14 +34,11 @@ async def converse(name: str) -> Any:
         "run_config": RunConfig(call_model_input_filter=tenure),
         "max_turns": 10_000,
     }
-    match HOW:
-        case "called":
-            await asyncio.to_thread(Runner.run_sync, agent, text, **options)
-        case "awaited":
-            await Runner.run(agent, text, **options)
-        case _:
-            async for _ in Runner.run_streamed(agent, text, **options).stream_events():
-                pass
+    if HOW == "awaited":
+        await Runner.run(agent, text, **options)
+    else:
+        async for _ in Runner.run_streamed(agent, text, **options).stream_events():
+            pass
     return await session.get_items()
 
 
