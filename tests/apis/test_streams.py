@@ -259,3 +259,10 @@ def test_signed_thinking_of_litellms_streams_is_kept_block_by_block() -> None:
         {"type": "thinking", "thinking": "ab", "signature": "s"},
         {"type": "thinking", "thinking": "c", "signature": "t"},
     ]
+
+
+def test_thinking_that_comes_whole_again_with_its_signature_is_not_doubled() -> None:
+    pieces = [{"type": "thinking", "thinking": text} for text in "ab"]
+    pieces.append({"type": "thinking", "thinking": "ab", "signature": "s"})
+    whole = chat(*({"thinking_blocks": [each]} for each in pieces), {"content": "ok"})
+    assert message(whole)["thinking_blocks"] == [{"type": "thinking", "thinking": "ab", "signature": "s"}]

@@ -76,6 +76,8 @@ class ChatStream(ReplyStream):
                 continue
             for key, value in each.items():
                 joins = key in _JOINED and isinstance(value, str) and isinstance(last.get(key), str)
+                if joins and key == "thinking" and each.get("signature") and value.startswith(last[key]):
+                    joins = False  # LiteLLM 1.105 says all of it again beside the signature
                 last[key] = last[key] + value if joins else value if value is not None else last.get(key)
 
     def _call(self, call: Fields) -> Delta:
