@@ -205,6 +205,11 @@ def cue_of(arguments: str) -> str:
     return ""
 
 
+def is_shortened(cue: str) -> bool:
+    """Whether a cue is not all that a call was about: nobody knows whether the rest is the same as another's."""
+    return cue.startswith("…") or cue.endswith("…")
+
+
 def _short(text: str) -> str:
     """In one line of at most _CUE_CHARS characters; of a long path the end, where the name stands."""
     line = _SPACES.sub(" ", text[: _CUE_CHARS * 4]).strip()

@@ -34,7 +34,7 @@ ROWS_MOST: Final = 1_000_000  # bytes of one file of rows; larger ones are not k
 # What every page says of its sessions.
 LACKS: Final = (
     "What these sessions lack: none was recorded with a mark, since their agents knew no `delimiter`. So rows of `cwl` and `cwl-paper` judge steps in order of age, and `pi-cwl`,"
-    " which evicts marked episodes and nothing else, does nothing. What marks change is in [marks](marks.md), on sessions to which a language model added them."
+    " which evicts marked episodes and nothing else, does nothing. [marks](marks.md) compares sessions with marks that a language model added; `graph` gains nothing by them there."
 )
 
 # In the order of the index: what each section needs to be run beside the profiles, and the table without rows of which there is nothing to show.

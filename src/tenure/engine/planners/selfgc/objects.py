@@ -22,7 +22,7 @@ from tenure.engine.record.index import NONE, Index, Span
 from tenure.engine.record.objects import tool_key
 from tenure.engine.record.quotation import cited, in_quotes
 from tenure.engine.record.skills import READ_TOOLS
-from tenure.engine.record.tools import ToolKind, is_delimiter, is_recall
+from tenure.engine.record.tools import ToolKind, is_delimiter, is_recall, is_shortened
 from tenure.engine.view.residue import place_of
 
 Kind = Literal["turn", "call", "skill"]
@@ -179,7 +179,7 @@ class _Census:
             tool, cue = _plain(span.tool), self._cues[span.ordinal]
             if tool in STATE_TOOLS:
                 latest[f"state {tool}"] = span.ordinal
-            if cue and not cue.endswith("…"):  # of a shortened one nobody knows whether the rest is the same
+            if cue and not is_shortened(cue):
                 self._same.setdefault((tool, cue), []).append(span)
             if span.kind is ToolKind.DURABLE:
                 continue
@@ -192,11 +192,13 @@ class _Census:
 
     def _whole_cue(self, span: Span) -> str:
         """What a call was about, in full where its cue was shortened and its arguments can be read."""
-        if not span.cue.endswith("…") or self._read is None:
+        if not is_shortened(span.cue) or self._read is None:
             return span.cue
-        block = self._read(span.call[0]).blocks[span.call[1]]
-        start = block.text.find(span.cue[:-1])
-        return block.text[start : start + _WHOLE_CUE_CHARS].partition('"')[0] if start >= 0 else span.cue
+        text = self._read(span.call[0]).blocks[span.call[1]].text
+        start = text.find(span.cue.strip("…"))
+        if start >= 0 and span.cue.startswith("…"):
+            start = text.rfind('"', 0, start) + 1
+        return text[start : start + _WHOLE_CUE_CHARS].partition('"')[0] if start >= 0 else span.cue
 
     def _why(self, span: Span) -> WhyBarred | None:
         index, shown = self._index, self._shown[span.ordinal]
