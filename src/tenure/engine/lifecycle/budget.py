@@ -15,6 +15,7 @@ from msgspec import Struct
 from tenure.errors import InputError
 
 FLOOR_SHARE: Final = 0.6  # measured on 27 recorded sessions run as one: batches to 60 % cost 0.8 of compaction, single steps 2.1
+PAST_SHARE: Final = 0.4  # the same where all of the view is of earlier turns, for policies that deepen
 DEFAULT_WINDOW: Final = 180_000
 
 _AMOUNT = re.compile(r"(?P<number>\d{1,3}(?:[,_]\d{3})+|\d+(?:\.\d+)?)\s*(?P<unit>[kKmM]?)(?:\s*(?:tokens?|tok))?")
@@ -41,7 +42,7 @@ class Budget(Struct, frozen=True, kw_only=True):
 
     target: int | None = None
     ceiling: int | None = None
-    floor: int | None = None  # None: FLOOR_SHARE of the limit in force
+    floor: int | None = None  # None: FLOOR_SHARE of the limit in force, down to PAST_SHARE under a policy that deepens
     window: int = DEFAULT_WINDOW
 
     def __post_init__(self) -> None:
@@ -96,9 +97,11 @@ class Budget(Struct, frozen=True, kw_only=True):
         """What may be sent at all: the window, or a ceiling below it."""
         return min(self.window, self.ceiling or self.window)
 
-    def floor_of(self, limit: int) -> int:
-        """How far down a batch goes that was called for by `limit`."""
-        return self.floor if self.floor is not None and self.floor <= limit else int(limit * FLOOR_SHARE)
+    def floor_of(self, limit: int, past: float = 0.0) -> int:
+        """How far down a batch goes that was called for by `limit`; `past` is the share of the view that is of earlier turns (0 to 1)."""
+        if self.floor is not None and self.floor <= limit:
+            return self.floor
+        return int(limit * (FLOOR_SHARE - past * (FLOOR_SHARE - PAST_SHARE)))
 
 
 USUAL: Final = Budget(target=80_000)  # CWL paper, section 5: where the cost fell and accuracy did not

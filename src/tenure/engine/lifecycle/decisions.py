@@ -222,7 +222,7 @@ class Decisions:
 
     def _propose(self, policy: Policy, call: Occasion) -> Decision:
         state, budget = self._state, self._state.setup.budget
-        goal = call.limit if policy.conduct.amount == "limit" else budget.floor_of(call.limit)
+        goal = call.limit if policy.conduct.amount == "limit" else state.floor_of(call.limit, policy.conduct)
         if budget.target is not None:
             goal = min(goal, budget.target)  # once the prefix breaks, the target is not to break it again
         bound = int(call.limit / state.ratio) - call.extra if call.forced else None

@@ -181,6 +181,12 @@ class SessionState:
             before_marks=conduct.before_marks,
         )
 
+    def floor_of(self, limit: int, conduct: Conduct) -> int:
+        """How far down a batch goes now that was called for by `limit`, in provider tokens."""
+        turns, view = self.index.turns, self.view
+        deepens = conduct.deepens and turns and view.tokens
+        return self.setup.budget.floor_of(limit, view.tokens_before(turns[-1].start[0]) / view.tokens if deepens else 0.0)
+
     def situation(self, *, goal: int = 0) -> Situation:
         """What a policy is shown now that is to bring the view to `goal` o200k tokens. One pass over the view."""
         budget = self.setup.budget

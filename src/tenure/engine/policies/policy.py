@@ -28,6 +28,7 @@ class Conduct(Struct, frozen=True, kw_only=True):
     """How the shared loop is to carry out a policy's actions."""
 
     amount: Amount = "floor"
+    deepens: bool = False  # a batch goes further down the more of the view is of earlier turns, where the budget sets no floor
     by_level: bool = False  # also of an episode all of which would have to go, one level goes after the other
     naming: Naming = "lines"
     tail_exchanges: int = TAIL_EXCHANGES  # newest completed exchanges left alone

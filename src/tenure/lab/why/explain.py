@@ -15,6 +15,7 @@ from tenure.engine.lifecycle.session import Session
 from tenure.engine.meter.price import prices_for
 from tenure.engine.policies.graph.policy import GraphPolicy
 from tenure.engine.policies.graph.why import Judged, Reason, names_in, verdicts
+from tenure.engine.policies.policy import Conduct
 from tenure.engine.policies.situation import Situation
 from tenure.engine.record.entry import At
 from tenure.engine.record.index import NONE, Index
@@ -435,7 +436,7 @@ def order_of(moment: Moment, places: tuple[At, ...]) -> Order | None:
     policy = session.setup.policy
     if policy is None or not any(session.view.shows(*at) for at in places):
         return None
-    goal = _goal(session, moment.past.head)
+    goal = _goal(session, policy.conduct, moment.past.head)
     situation = session.situation(goal=goal)
     actions = list(policy(situation))
     place = next((number for number, action in enumerate(actions, 1) if _concerns(situation, action, places)), 0)
@@ -484,10 +485,9 @@ def kept_lines(text: str, shown: str) -> tuple[str, ...]:
     return tuple(line for line in shown.split("\n") if line.strip() and line in own)
 
 
-def _goal(session: Session, head: int) -> int:
+def _goal(session: Session, conduct: Conduct, head: int) -> int:
     """O200k tokens that a batch would bring the view to, which goes out behind a head."""
-    budget = session.setup.budget
-    floor = int(budget.floor_of(budget.limit) / session.ratio) - head
+    floor = int(session.floor_of(session.setup.budget.limit, conduct) / session.ratio) - head
     return max(1, min(floor, int(session.view.tokens * _SHARE)))
 
 

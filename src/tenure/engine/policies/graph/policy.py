@@ -45,7 +45,7 @@ class GraphPolicy(Struct, frozen=True, kw_only=True):
     name: str = "graph"
     weights: ModelWeights = LEARNED
     skeleton: float = SKELETON
-    conduct: Conduct = Conduct(by_level=True)  # parts of texts go before any whole step
+    conduct: Conduct = Conduct(by_level=True, deepens=True)  # parts of texts go before any whole step
 
     def __call__(self, situation: Situation, /) -> Iterator[Action]:
         """Old reasoning, then parts of texts, those least likely to be asked for; whole steps of closed work where they outweigh the rest; then as `cwl`.
