@@ -19,7 +19,7 @@ from tenure.testing.builders import by_words, human, reply, session
 from tenure.testing.transcripts import transcripts
 
 At = tuple[int, int]
-SEARCH, OTHERS = {"grep", "glob", "find", "ls"}, {"read", "bash"}
+SEARCH, OTHERS = {"grep", "glob", "find", "ls"}, {"read", "bash", "task"}
 FREE = Setup(budget=Budget(window=10**9), rules=Rules(provider="t", dialect="openai-chat"), policy=Cwl.paper())
 
 
