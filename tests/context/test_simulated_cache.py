@@ -15,7 +15,6 @@ from tenure.apis import APIS
 from tenure.context.exchange import Management
 from tenure.context.histories import Histories
 from tenure.engine.meter.tokens import o200k
-from tenure.engine.record.entry import Usage
 from tenure.testing.prefix import PrefixCache
 from tenure.testing.store import MemoryStore
 
@@ -25,16 +24,13 @@ MARK = {"cache_control": {"type": "ephemeral"}}
 
 @dataclass
 class CachingUpstream(Upstream):
-    """Keeps what a strict prefix cache makes of each request, and reports the prompt alone."""
+    """Has a strict prefix cache, and reports the prompt alone."""
 
-    cache: PrefixCache = field(default_factory=lambda: PrefixCache(o200k()))
-    usages: list[Usage] = field(default_factory=list)
+    cache: PrefixCache | None = field(default_factory=lambda: PrefixCache(o200k()))
 
     def whole(self, raw: bytes) -> dict[str, Any]:
         reply = super().whole(raw)
-        usage = self.cache.usage(self.seen[-1], self.rules, now=float(len(self.usages)), output=5)
-        self.usages.append(usage)
-        said = {"input_tokens": usage.prompt, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
+        said = {"input_tokens": self.usages[-1].prompt, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
         return reply | {"usage": reply["usage"] | said}
 
 
@@ -57,7 +53,9 @@ class MarkingClient(Client):
 def test_the_ledger_takes_as_cached_what_a_strict_prefix_cache_reports(own: int, reminder: bool, model: str) -> None:
     store = MemoryStore()
     upstream = CachingUpstream(APIS["anthropic"], model, reads(99))
-    client = MarkingClient(Histories(store, Management(budget=Budget(ceiling=24_000))), upstream, mark=True, own=own)
+    client = MarkingClient(
+        Histories(store, Management(budget=Budget(ceiling=24_000), gate="priced")), upstream, mark=True, own=own
+    )
     first = [client.user(f"please do it\n{TEXT}")]
     if reminder and upstream.rules.system_messages:
         first.append({"role": "system", "content": [{"type": "text", "text": f"Mind this.\n{TEXT}"}]})

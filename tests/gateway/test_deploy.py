@@ -37,9 +37,9 @@ def test_every_option_of_a_deployment_is_one_of_the_gateways() -> None:
 def test_probes_ask_where_the_gateway_answers() -> None:
     text = "".join(path.read_text() for path in DEPLOY.rglob("*") if path.is_file())
     asked = set(re.findall(r"/(?:readyz|healthz|metrics)\b", text))
-    service = (DEPLOY.parent / "src/tenure/gateway/service.py").read_text()
+    gateway = "".join(path.read_text() for path in (DEPLOY.parent / "src/tenure/gateway").glob("*.py"))
     assert asked == {"/readyz", "/healthz", "/metrics"}
-    assert all(f'"{path}"' in service for path in asked)
+    assert all(f'"{path}"' in gateway for path in asked)
 
 
 def test_an_orchestrator_waits_longer_than_the_gateway_needs_to_end() -> None:
