@@ -15,7 +15,7 @@ from msgspec import Struct
 from tenure.errors import InputError
 
 FLOOR_SHARE: Final = 0.6  # measured on 27 recorded sessions run as one: batches to 60 % cost 0.8 of compaction, single steps 2.1
-PAST_SHARE: Final = 0.4  # the same where all of the view is of earlier turns, for policies that deepen
+PAST_SHARE: Final = 0.5  # the same where all of the view is of earlier turns, for policies that deepen
 DEFAULT_WINDOW: Final = 180_000
 
 _AMOUNT = re.compile(r"(?P<number>\d{1,3}(?:[,_]\d{3})+|\d+(?:\.\d+)?)\s*(?P<unit>[kKmM]?)(?:\s*(?:tokens?|tok))?")
