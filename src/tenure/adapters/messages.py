@@ -135,7 +135,7 @@ def histories(
         from tenure.store.store import Store
 
         store = Store(store)
-    return Histories(store, management or Management(budget=budget, inline_bytes=2**30))
+    return Histories(store, management or Management(budget=budget, gate="", inline_bytes=2**30))
 
 
 class FrameworkTurn(Generic[M]):
